@@ -1,0 +1,71 @@
+"""Runs the blocks of one document, from top to bottom, as a reader would."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+from typing import Any
+
+from tests.docs.blocks import Block, Command, blocks, commands
+
+SECONDS = 60
+LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class BlockFailed(AssertionError):
+    """Says which block of which document did not do what the document says."""
+
+
+def run_document(name: str, text: str) -> int:
+    """Runs every block that is to be run, in the current directory; returns how many there were.
+
+    Python blocks of one document see each other's names. A shell keeps its directory and variables to the end
+    of its block.
+    """
+    names: dict[str, Any] = {"__name__": "__main__"}
+    running = [block for block in blocks(text) if block.runs]
+    for block in running:
+        if block.language == "python":
+            run_python(name, block, names)
+        else:
+            run_shell(name, block)
+    return len(running)
+
+
+def run_python(name: str, block: Block, names: dict[str, Any]) -> None:
+    """Executes a block so that a traceback names the document's own lines."""
+    padded = "\n" * (block.line - 1) + block.code
+    try:
+        exec(compile(padded, name, "exec", dont_inherit=True), names)  # noqa: S102 - the point of this module
+    except Exception as error:
+        raise BlockFailed(f"{name}:{block.line}: {type(error).__name__}: {error}") from error
+
+
+def run_shell(name: str, block: Block) -> None:
+    """Executes a block in one bash, and compares what each command prints with what the document shows."""
+    steps = commands(block.code)
+    # Between two commands bash prints a line that no command prints, and stops at the first failure.
+    mark = "--- end of command ---"
+    script = "".join(f"{step.typed}\nprintf '%s\\n' '{mark}'\n" for step in steps)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=SECONDS,
+        check=False,
+    )
+    printed = done.stdout.split(f"{mark}\n")
+    if done.returncode:
+        failed = steps[min(len(printed), len(steps)) - 1].typed.strip()
+        raise BlockFailed(f"{name}:{block.line}: `{failed}` exits with {done.returncode}:\n{printed[-1]}")
+    for step, output in zip(steps, printed, strict=False):
+        compare(f"{name}:{block.line}", step, output)
+
+
+def compare(where: str, step: Command, output: str) -> None:
+    """Accepts `...` for whatever changes from run to run, and any amount of white space for any other."""
+    if step.shown.strip() and not doctest.OutputChecker().check_output(step.shown, output, LENIENT):
+        typed = step.typed.strip()
+        raise BlockFailed(f"{where}: `{typed}` is said to print\n{step.shown}but prints\n{output}")

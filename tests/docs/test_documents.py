@@ -1,0 +1,73 @@
+"""The code blocks of the README and of everything below docs/ do what they say."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.docs.blocks import RUN, SHOWN, blocks
+from tests.docs.execution import run_document
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+# How many blocks of a document are marked `<!-- not run: … -->`: a new one is a decision to be made here.
+NOT_RUN: dict[str, int] = {}
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the documents speak to a POSIX shell")
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_the_code_blocks_of_the_document_run(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in [name for name in os.environ if name.startswith("DEERMEM_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("DEERMEM_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    run_document(name_of(document), document.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_block_has_a_language_that_says_whether_it_runs(document: Path) -> None:
+    found = list(blocks(document.read_text("utf-8")))
+    assert [(block.line, block.language) for block in found if block.language not in RUN | SHOWN] == []
+
+
+def test_the_blocks_that_do_not_run_are_counted_and_give_their_reason() -> None:
+    counted = {}
+    for document in DOCUMENTS:
+        reasons = [
+            block.not_run for block in blocks(document.read_text("utf-8")) if block.not_run is not None
+        ]
+        assert all(reasons), f"{name_of(document)}: a block is marked as not run without a reason"
+        if reasons:
+            counted[name_of(document)] = len(reasons)
+    assert counted == NOT_RUN
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    targets = [
+        str(target)
+        for token in MarkdownIt("commonmark").parse(page.read_text("utf-8"))
+        for child in token.children or []
+        if (target := child.attrGet("href") or child.attrGet("src"))
+    ]
+    files = [unquote(target.partition("#")[0]) for target in targets if "://" not in target]
+    assert [name for name in files if name and not (page.parent / name).exists()] == []
