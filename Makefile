@@ -47,7 +47,7 @@ changelog: $(DEV) ## show what the next release's changelog will say
 
 # cli.txt is resolved under dev.txt, so that one environment can hold both.
 LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-header --no-annotate --custom-compile-command "make lock"
+	--no-emit-index-url --no-header --no-annotate
 
 lock: $(DEV) ## resolve requirements/*.txt again (ARGS=--upgrade)
 	$(LOCK) --extra cli --group dev --output-file requirements/dev.txt $(ARGS)
