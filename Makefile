@@ -18,8 +18,8 @@ lint: $(DEV) ## check style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(DEV) ## check types, strictly
-	$(BIN)/mypy
+types: $(DEV) ## check types, strictly (ARGS="--platform win32" for another system)
+	$(BIN)/mypy $(ARGS)
 
 imports: $(DEV) ## check that imports point one way
 	$(BIN)/lint-imports --no-cache

@@ -8,6 +8,7 @@ calls by their shape, so a method of the port itself (`directory.unlink(name)`) 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -64,25 +65,37 @@ WHOLE_MODULES = {"shutil", "tempfile"}
 WRITING = set("wax+")
 
 
-def opens_for_writing(call: ast.Call, position: int) -> bool:
-    """Tells whether an `open` with its mode at a position writes; a computed mode counts as writing."""
+def opens_for_writing(call: ast.Call) -> bool:
+    """Tells whether the built-in `open` or a `path.open` writes; a computed mode counts as writing.
+
+    The port's `directory.open(name)` differs from `path.open("w")` by its argument: a name is no mode.
+    """
     named = [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
-    modes = named or call.args[position : position + 1]
-    return any(
-        not isinstance(mode, ast.Constant) or not WRITING.isdisjoint(str(mode.value)) for mode in modes
+    if isinstance(call.func, ast.Name):
+        modes = named or call.args[1:2]
+    else:
+        modes = named or [mode for mode in call.args[:1] if is_mode(mode)]
+    return any(not is_mode(mode) or not WRITING.isdisjoint(ast.literal_eval(mode)) for mode in modes)
+
+
+def is_mode(argument: ast.expr) -> bool:
+    return (
+        isinstance(argument, ast.Constant)
+        and isinstance(argument.value, str)
+        and re.fullmatch("[rwaxbt+]+", argument.value) is not None
     )
 
 
 def changes_the_disk(call: ast.Call) -> bool:
     function = call.func
     if isinstance(function, ast.Name):
-        return function.id == "open" and opens_for_writing(call, 1)
+        return function.id == "open" and opens_for_writing(call)
     if not isinstance(function, ast.Attribute):
         return False
     if isinstance(function.value, ast.Name) and function.value.id == "os":
         return function.attr in OS_CALLS
     if function.attr == "open":
-        return opens_for_writing(call, 0)
+        return opens_for_writing(call)
     if function.attr == "replace" and call.keywords:  # of a dataclass or a datetime
         return False
     return len(call.args) in PATH_CALLS_AND_ARGUMENTS.get(function.attr, ())
@@ -131,6 +144,7 @@ def test_every_exception_is_still_needed() -> None:
         "open(path, mode='r+b')",
         "open(path, mode)",
         "path.open('xb')",
+        "path.open(mode=mode)",
         "path.write_text(text, encoding='utf-8')",
         "path.unlink(missing_ok=True)",
         "path.mkdir(parents=True)",
@@ -150,6 +164,8 @@ def test_a_planted_change_of_the_disk_is_found(planted: str) -> None:
         "text.replace('a', 'b')",
         "moment.replace(tzinfo=UTC)",
         "dataclasses.replace(fact, title='x')",
+        "directory.open(name)",
+        "directory.open('facts')",
         "directory.unlink(name)",
         "directory.rename(source, target)",
         "os.stat(path)",
