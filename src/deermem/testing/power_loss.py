@@ -1,0 +1,313 @@
+"""What a disk may hold after a loss of power: every legal durable tree, or a seeded sample of them.
+
+Effects on different names are independent, so the states are the product of what may become of each
+name. Names that one rename ties together are taken as one unit.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import combinations, islice, product
+from math import prod
+from operator import itemgetter
+from typing import Any, Final, TypeVar
+
+from deermem.testing.disk_state import (
+    TOP,
+    Change,
+    DirectoryInode,
+    DiskState,
+    Effect,
+    FileInode,
+    apply_changes,
+)
+
+# Beyond this many effects on names that renames tie together, only nearly all and nearly none are tried.
+_MAX_TIED_EFFECTS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLoss:
+    """Is a disk after a loss of power, and what was lost on the way: effects, and data of files."""
+
+    state: DiskState
+    lost: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Is one thing that may become of a unit: its names afterwards, and the effects that were lost."""
+
+    changes: tuple[Change, ...]
+    lost: tuple[str, ...]
+
+
+T = TypeVar("T")
+Unit = tuple[Outcome, ...]
+Content = tuple[bytes, str]
+
+
+class _Pick:
+    """Chooses one option of each unit, and every option of the one that is odd."""
+
+    def __init__(self, choose: Callable[[Sequence[Any]], Any], odd: object = None) -> None:
+        self._choose = choose
+        self._odd = odd
+
+    def __call__(self, options: Sequence[T]) -> Sequence[T]:
+        # Two units may be equal, so identity decides.
+        return options if options is self._odd else (self._choose(options),)
+
+
+def _all(options: Sequence[T]) -> Sequence[T]:
+    return options
+
+
+class PowerLosses:
+    """Enumerates what may be left of a disk.
+
+    `bound` is the number of combinations; distinct trees may be fewer.
+    """
+
+    def __init__(self, state: DiskState) -> None:
+        self._state = state
+        self._units: dict[int, list[Unit]] = {}
+        for directory in dict.fromkeys(effect.directory for effect in state.effects):
+            effects = [effect for effect in state.effects if effect.directory == directory]
+            base = state.directories[directory].durable
+            self._units[directory] = [_outcomes(tied, base) for tied in _tied(effects)]
+        self._contents: dict[int, Sequence[Content]] = {
+            inode: [(data, _damage(data, file.data)) for data in file.survivors]
+            for inode, file in state.files.items()
+            if file.survivors != (file.data,)
+        }
+        units = [unit for units in self._units.values() for unit in units]
+        self.bound = prod(map(len, units)) * prod(map(len, self._contents.values()))
+
+    def every(self) -> Iterator[PowerLoss]:
+        """Yields every distinct tree, the one that lost nothing first."""
+        return _distinct(self._trees(_all, _all))
+
+    def sample(self, rng: random.Random, count: int) -> Iterator[PowerLoss]:
+        """Yields up to `count` distinct trees.
+
+        First those that differ in one place from all and from nothing surviving, then random ones.
+        """
+
+        def tries() -> Iterator[PowerLoss]:
+            yield from self._nearly(0)
+            yield from self._nearly(-1)
+            for _ in range(4 * count):
+                yield from self._trees(_Pick(rng.choice), _Pick(rng.choice))
+
+        yield from islice(_distinct(tries()), count)
+
+    def _nearly(self, usual: int) -> Iterator[PowerLoss]:
+        same = _Pick(itemgetter(usual))
+        yield from self._trees(same, same)
+        for units in self._units.values():
+            for odd in units:
+                yield from self._trees(_Pick(itemgetter(usual), odd), same)
+        for contents in self._contents.values():
+            yield from self._trees(same, _Pick(itemgetter(usual), contents))
+
+    def _trees(
+        self,
+        outcomes: Callable[[Unit], Sequence[Outcome]],
+        contents: Callable[[Sequence[Content]], Sequence[Content]],
+    ) -> Iterator[PowerLoss]:
+        for names, lost in self._names((TOP,), {}, outcomes):
+            directories = _reachable(self._state, names)
+            files = _files_of(self._state, directories)
+            damaged = [inode for inode in files if inode in self._contents]
+            for chosen in product(*(contents(self._contents[inode]) for inode in damaged)):
+                survived = dict(files)
+                damage = list(lost)
+                for inode, (data, text) in zip(damaged, chosen, strict=True):
+                    survived[inode] = replace(files[inode], data=data, survivors=(data,), forsaken=False)
+                    if text:
+                        damage.append(f"data of {_path_of(self._state, directories, inode)}: {text}")
+                yield PowerLoss(_settled(self._state, directories, survived), tuple(damage))
+
+    def _names(
+        self,
+        queue: tuple[int, ...],
+        names: Mapping[int, Mapping[str, int]],
+        outcomes: Callable[[Unit], Sequence[Outcome]],
+    ) -> Iterator[tuple[Mapping[int, Mapping[str, int]], tuple[str, ...]]]:
+        """Yields the names of the directories that are reachable and had pending effects."""
+        waiting = list(queue)
+        while waiting:
+            directory = waiting.pop()
+            units = self._units.get(directory)
+            if units is None:
+                waiting.extend(_children(self._state, self._state.directories[directory].durable))
+                continue
+            for combination in product(*map(outcomes, units)):
+                left = dict(self._state.directories[directory].durable)
+                for outcome in combination:
+                    apply_changes(left, outcome.changes)
+                lost = tuple(text for outcome in combination for text in outcome.lost)
+                further = (*waiting, *_children(self._state, left))
+                for found, more in self._names(further, {**names, directory: left}, outcomes):
+                    yield found, lost + more
+            return
+        yield names, ()
+
+
+def power_losses(state: DiskState, limit: int, rng: random.Random) -> Iterator[PowerLoss]:
+    """Yields every distinct tree, or a sample of `limit` where there may be more than that."""
+    losses = PowerLosses(state)
+    return losses.every() if losses.bound <= limit else losses.sample(rng, limit)
+
+
+def _tied(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
+    """Groups the effects on a directory by the names that they share."""
+    groups: list[tuple[set[str], list[Effect]]] = []
+    for effect in effects:
+        names = {name for name, _ in effect.changes}
+        touching = [group for group in groups if not names.isdisjoint(group[0])]
+        groups = [group for group in groups if group not in touching]
+        merged = [earlier for group in touching for earlier in group[1]]
+        groups.append((names.union(*(group[0] for group in touching)), [*merged, effect]))
+    for _, group in groups:
+        yield sorted(group, key=effects.index)
+
+
+def _outcomes(effects: Sequence[Effect], base: Mapping[str, int]) -> Unit:
+    """Returns the distinct outcomes of tied effects, those that lose fewest effects first."""
+    touched = sorted({name for effect in effects for name, _ in effect.changes})
+    found: dict[tuple[Change, ...], Outcome] = {}
+    for lost in _lost_sets(len(effects)):
+        names = {name: base[name] for name in touched if name in base}
+        for index, effect in enumerate(effects):
+            if index not in lost:
+                apply_changes(names, effect.changes)
+        changes = tuple((name, names.get(name)) for name in touched)
+        if changes not in found:
+            found[changes] = Outcome(changes, tuple(effects[index].text for index in sorted(lost)))
+    return tuple(found.values())
+
+
+def _lost_sets(size: int) -> Iterator[frozenset[int]]:
+    sizes = range(size + 1) if size <= _MAX_TIED_EFFECTS else (0, 1, 2, size - 2, size - 1, size)
+    for count in sizes:
+        yield from map(frozenset, combinations(range(size), count))
+
+
+def _children(state: DiskState, names: Mapping[str, int]) -> list[int]:
+    return [inode for inode in names.values() if inode in state.directories]
+
+
+def _reachable(state: DiskState, names: Mapping[int, Mapping[str, int]]) -> dict[int, DirectoryInode]:
+    found: dict[int, DirectoryInode] = {}
+    waiting = [TOP]
+    while waiting:
+        directory = waiting.pop()
+        inode = state.directories[directory]
+        left = names.get(directory, inode.durable)
+        settled = left is inode.durable and inode.durable is inode.entries
+        found[directory] = inode if settled else DirectoryInode(inode.path, left, left)
+        waiting.extend(_children(state, left))
+    return found
+
+
+def _files_of(state: DiskState, directories: Mapping[int, DirectoryInode]) -> dict[int, FileInode]:
+    return {
+        inode: state.files[inode]
+        for directory in directories.values()
+        for inode in directory.entries.values()
+        if inode in state.files
+    }
+
+
+def _path_of(state: DiskState, directories: Mapping[int, DirectoryInode], wanted: int) -> str:
+    return next(
+        state.path_of(number, name)
+        for number, directory in directories.items()
+        for name, inode in directory.entries.items()
+        if inode == wanted
+    )
+
+
+def _settled(
+    state: DiskState, directories: dict[int, DirectoryInode], files: dict[int, FileInode]
+) -> DiskState:
+    settled = DiskState()
+    settled.directories = dict(directories)
+    settled.files = files
+    settled.next_inode = state.next_inode
+    settled.next_number = state.next_number
+    taken: set[int] = set()
+    for inode, file in files.items():
+        # A number that was given away again, and now both files are there.
+        if file.number in taken:
+            files[inode] = replace(file, number=settled.next_number)
+            settled.next_number += 1
+        taken.add(files[inode].number)
+    return settled
+
+
+def _damage(left: bytes, data: bytes) -> str:
+    if left == data:
+        return ""
+    if not left:
+        return "empty"
+    if not any(left):
+        return f"{len(left)} zero bytes"
+    if data.startswith(left):
+        return f"cut short to {len(left)} of {len(data)} bytes"
+    return "torn between sectors" if len(left) == len(data) else "as before the write"
+
+
+def _distinct(losses: Iterator[PowerLoss]) -> Iterator[PowerLoss]:
+    seen: set[bytes] = set()
+    for loss in losses:
+        key = digest(loss.state)
+        if key not in seen:
+            seen.add(key)
+            yield loss
+
+
+def digest(state: DiskState) -> bytes:
+    """Returns a digest of all that the future of a disk depends on but inode numbers and times."""
+    hashed = blake2b(digest_size=16)
+    order: dict[int, int] = {}
+
+    def reference(inode: int | None) -> str:
+        if inode is None:
+            return "-"
+        file = state.files.get(inode)
+        if file is None:
+            return state.directories[inode].path + "/"
+        contents = ":".join(map(_content_digest, (file.data, *file.survivors)))
+        # The order tells two names of one file from two files with the same content.
+        return f"{order.setdefault(inode, len(order))}:{contents}:{file.forsaken}"
+
+    def add_names(title: str, names: Mapping[str, int]) -> None:
+        lines = [title, *(f"{name}={reference(entry)}" for name, entry in sorted(names.items())), ""]
+        hashed.update("\n".join(lines).encode())
+
+    def add(directory: int) -> None:
+        inode = state.directories[directory]
+        add_names(inode.path, inode.entries)
+        for _, entry in sorted(inode.entries.items()):
+            if entry in state.directories:
+                add(entry)
+
+    add(TOP)
+    for effect in state.effects:
+        changes = [f"{name}={reference(entry)}" for name, entry in effect.changes]
+        hashed.update(f"{state.directories[effect.directory].path}: {changes}\n".encode())
+    for directory in sorted({effect.directory for effect in state.effects}):
+        add_names(f"{state.directories[directory].path} durable", state.directories[directory].durable)
+    return hashed.digest()
+
+
+@lru_cache(maxsize=100_000)
+def _content_digest(data: bytes) -> str:
+    return blake2b(data, digest_size=12).hexdigest()

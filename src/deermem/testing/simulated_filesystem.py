@@ -1,0 +1,262 @@
+"""The disk port on a simulated disk, as one process sees it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, TypeVar
+
+from deermem.storage.port import Directory, FileIdentity, FileTooLarge, UnexpectedFileType
+from deermem.testing.disk_state import TOP, FileInode
+from deermem.testing.disk_steps import StepKind, disk_error
+from deermem.testing.simulated_disk import ROOT, SimulatedDisk
+from deermem.testing.simulated_process import SimulatedProcess
+
+T = TypeVar("T")
+
+
+class SimulatedFileSystem(SimulatedProcess):
+    """Is one process's view of a simulated disk; `handles` are those that it did not close yet."""
+
+    def __init__(self, disk: SimulatedDisk, name: str) -> None:
+        super().__init__(disk, name)
+        self.handles: set[SimulatedDirectory | SimulatedLockFile] = set()
+
+    @property
+    def root(self) -> str:
+        """The storage root, for messages."""
+        return self.disk.root
+
+    @property
+    def windows_names(self) -> bool:
+        """Whether names such as `CON` stand for devices: never here."""
+        return False
+
+    def open_root(self) -> SimulatedDirectory:
+        """Opens the storage root."""
+        return SimulatedDirectory(self, self.perform(StepKind.OPEN, ROOT, lambda: self.disk.entry(TOP, ROOT)))
+
+    def make_root(self) -> None:
+        """Makes the storage root and syncs the directory above it."""
+        if self.disk.find(TOP, ROOT) is None:
+            self.perform(StepKind.MKDIR, ROOT, lambda: self.disk.state.make_directory(TOP, ROOT))
+        self.change(StepKind.SYNC, "..", lambda: self.disk.state.sync_directory(TOP))
+
+    def wait(self, seconds: float) -> None:
+        """Lets the disk's clock run on."""
+        self.perform(StepKind.WAIT, f"{seconds} s", lambda: self.disk.advance(seconds))
+
+
+class SimulatedDirectory:
+    """Is an open directory of a simulated disk."""
+
+    def __init__(self, owner: SimulatedFileSystem, inode: int) -> None:
+        self.owner = owner
+        self._disk = owner.disk
+        self.inode = inode
+        owner.handles.add(self)
+
+    @property
+    def path(self) -> str:
+        """The path below the storage root."""
+        return self._disk.state.directories[self.inode].path
+
+    def read(self, name: str, limit: int) -> tuple[bytes, FileIdentity]:
+        """Returns a file's bytes and identity."""
+
+        def effect() -> tuple[bytes, FileIdentity]:
+            file = self._disk.file(self.inode, name)
+            if len(file.data) > limit:
+                raise FileTooLarge(self.at(name), f"is larger than {limit:,} bytes")
+            return file.data, _identity(file)
+
+        return self._perform(StepKind.READ, name, effect)
+
+    def identify(self, name: str) -> FileIdentity:
+        """Returns a file's identity."""
+        return self._perform(StepKind.STAT, name, lambda: _identity(self._disk.file(self.inode, name)))
+
+    def names(self) -> list[str]:
+        """Returns the names of all entries."""
+        return self._scan(lambda: list(self._disk.state.directories[self.inode].entries))
+
+    def identities(self) -> dict[str, FileIdentity | None]:
+        """Returns the identities of the files, and `None` for directories."""
+
+        def effect() -> dict[str, FileIdentity | None]:
+            state = self._disk.state
+            found = {
+                name: state.files.get(inode) for name, inode in state.directories[self.inode].entries.items()
+            }
+            return {name: None if file is None else _identity(file) for name, file in found.items()}
+
+        return self._scan(effect)
+
+    def is_empty(self) -> bool:
+        """Tells whether there is no entry."""
+        return self._scan(lambda: not self._disk.state.directories[self.inode].entries)
+
+    def child(self, name: str) -> SimulatedDirectory:
+        """Opens a directory below this one."""
+
+        def effect() -> int:
+            inode = self._disk.entry(self.inode, name)
+            if inode not in self._disk.state.directories:
+                raise UnexpectedFileType(self.at(name), "is not a directory")
+            return inode
+
+        return SimulatedDirectory(self.owner, self._perform(StepKind.OPEN, name, effect))
+
+    def make_child(self, name: str) -> bool:
+        """Makes a directory below this one, unless the name is taken."""
+
+        def effect() -> bool:
+            if self._disk.find(self.inode, name) is not None:
+                return False
+            self._disk.state.make_directory(self.inode, name)
+            return True
+
+        return self._perform(StepKind.MKDIR, name, effect)
+
+    def create(self, name: str, data: bytes) -> FileIdentity:
+        """Writes a new file in three steps: its name, its data, the sync of its data."""
+        inode = self._perform(StepKind.CREATE, name, lambda: self._disk.new_file(self.inode, name))
+        state = self._disk.state
+        try:
+            self._perform(StepKind.WRITE, name, lambda: self._write(inode, name, data))
+            self.owner.change(
+                StepKind.FSYNC,
+                self.at(name),
+                lambda: state.sync_file(inode),
+                when_failing=lambda: state.forsake_file(inode),
+            )
+        except OSError:
+            with suppress(OSError):
+                self.unlink(name)
+            raise
+        return _identity(state.files[inode])
+
+    def rename(self, name: str, target: Directory, new_name: str) -> None:
+        """Moves a file into place."""
+        if not isinstance(target, SimulatedDirectory) or target.owner is not self.owner:
+            raise TypeError("both directories must be of one file system")
+        target.check(new_name)
+
+        def effect() -> None:
+            self._disk.file(self.inode, name)
+            stored = self._disk.find(target.inode, new_name)
+            if stored is not None:
+                self._disk.file(target.inode, stored)
+            old_name = self._disk.find(self.inode, name)
+            self._disk.state.rename(self.inode, old_name or name, target.inode, stored or new_name)
+
+        self._perform(StepKind.RENAME, name, effect, target=target.at(new_name))
+
+    def unlink(self, name: str) -> None:
+        """Removes a file's name."""
+
+        def effect() -> None:
+            self._disk.file(self.inode, name)
+            self._disk.state.unlink(self.inode, self._disk.find(self.inode, name) or name)
+
+        self.check(name)
+        self.owner.change(StepKind.UNLINK, self.at(name), effect)
+
+    def sync(self) -> None:
+        """Makes the names in this directory durable."""
+        self._check_open()
+        self.owner.change(StepKind.SYNC, self.path, lambda: self._disk.state.sync_directory(self.inode))
+
+    def lock_file(self, name: str) -> SimulatedLockFile:
+        """Opens a lock file, and creates it where it is missing."""
+
+        def effect() -> int:
+            # Another process may have come first since the kind of this step was decided.
+            if self._disk.find(self.inode, name) is None:
+                return self._disk.new_file(self.inode, name)
+            return self._disk.file_entry(self.inode, name)
+
+        kind = StepKind.CREATE if self._disk.find(self.inode, name) is None else StepKind.OPEN
+        inode = self._perform(kind, name, effect)
+        return SimulatedLockFile(self.owner, inode, self.at(name))
+
+    def close(self) -> None:
+        """Closes the handle."""
+        self.owner.handles.discard(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _perform(self, kind: StepKind, name: str, effect: Callable[[], T], *, target: str = "") -> T:
+        self.check(name)
+        return self.owner.perform(kind, self.at(name), effect, target=target)
+
+    def _scan(self, effect: Callable[[], T]) -> T:
+        self._check_open()
+        return self.owner.perform(StepKind.SCAN, self.path, effect)
+
+    def at(self, name: str) -> str:
+        """Returns the path of an entry below the storage root."""
+        return self._disk.state.path_of(self.inode, name)
+
+    def _check_open(self) -> None:
+        if self not in self.owner.handles:
+            raise disk_error(errno.EBADF, self.path)
+
+    def check(self, name: str) -> None:
+        """Refuses a closed handle and what cannot be a name."""
+        self._check_open()
+        self._disk.state.check_name(self.inode, name)
+
+    def _write(self, inode: int, name: str, data: bytes) -> None:
+        room = self._disk.room()
+        self._disk.state.write_file(inode, data[:room], self._disk.mtime_ns())
+        if room is not None and len(data) > room:
+            raise disk_error(errno.ENOSPC, self.at(name))
+
+
+class SimulatedLockFile:
+    """Is an open lock file; as with `flock`, each opening of it is a holder of its own."""
+
+    def __init__(self, owner: SimulatedFileSystem, inode: int, path: str) -> None:
+        self.owner = owner
+        self.path = path
+        self.inode = inode
+        owner.handles.add(self)
+
+    def acquire(self, timeout: float) -> bool:
+        """Takes the lock if it is free; otherwise the disk's `when_blocked` decides whether to wait."""
+        disk = self.owner.disk
+        while not self.owner.perform(StepKind.LOCK, self.path, self._take):
+            if disk.when_blocked is None or not disk.when_blocked(self, timeout):
+                disk.advance(timeout)
+                return False
+        return True
+
+    def holder(self) -> str | None:
+        """Names the process that holds the lock."""
+        lock = self.owner.disk.locks.get(self.inode)
+        return None if lock is None else f"process {lock.owner.name}"
+
+    def close(self) -> None:
+        """Gives the lock back and closes the file."""
+        self.owner.handles.discard(self)
+        if self.owner.disk.locks.get(self.inode) is self:
+            del self.owner.disk.locks[self.inode]
+
+    def _take(self) -> bool:
+        return self.owner.disk.locks.setdefault(self.inode, self) is self
+
+
+def _identity(file: FileInode) -> FileIdentity:
+    return FileIdentity(file.number, len(file.data), file.mtime_ns)
