@@ -54,11 +54,16 @@ FactKey = tuple[AgentName, FactId]
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
-    """Writes a fact; the draft has its id."""
+    """Writes a fact; the draft has its id.
+
+    With `renew` the fact gets a new revision even if nothing in it changes: so an edit made by hand
+    becomes a commit.
+    """
 
     agent: AgentName
     draft: FactDraft
     expect: Precondition = ABSENT
+    renew: bool = False
 
     @property
     def key(self) -> FactKey:
@@ -210,7 +215,8 @@ def _check_base(changes: ChangeSet, before: Before) -> None:
     expected, actual = changes.expected_manifest_revision, before.manifest.revision
     if expected is None or expected == actual:
         return
-    conditions = [change.expect for change in (*changes.upserts, *changes.deletes)]
+    conditions = [upsert.expect for upsert in changes.upserts]
+    conditions += [delete.expect for delete in changes.deletes]
     point_operation = (
         bool(conditions)
         and not any(isinstance(condition, Anything) for condition in conditions)
@@ -230,7 +236,8 @@ def _resolve_upserts(changes: ChangeSet, before: Before, now: str) -> tuple[list
     for upsert in changes.upserts:
         present = before.facts[upsert.key]
         check_precondition(upsert.expect, upsert.key[1], present)
-        fact = next_fact(upsert.draft, Scope(before.user, upsert.agent), now, present)
+        scope = Scope(before.user, upsert.agent)
+        fact = next_fact(upsert.draft, scope, now, present, renew=upsert.renew)
         (unchanged if fact is present else written).append(fact)
     return written, unchanged
 
@@ -253,6 +260,8 @@ def check_precondition(expect: Precondition, fact_id: FactId, present: Fact | No
     """
     actual = None if present is None else present.revision
     match expect:
+        case Anything():
+            return
         case Absent():
             if present is not None:
                 raise FactConflict(fact_id, None, actual)

@@ -184,7 +184,9 @@ def _optional_timestamp(name: str, value: str | None) -> str | None:
     return None if value is None or value == "" else normalise_timestamp(value, name)
 
 
-def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None) -> Fact:
+def next_fact(
+    draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, renew: bool = False
+) -> Fact:
     """Returns what a draft makes of the fact that is there now.
 
     The first revision of a new fact is 1; a change of substance adds 1. A draft that changes
@@ -195,6 +197,7 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None) -> 
         scope: Where the fact lives.
         now: The time of the commit, as stored.
         before: The fact at present, or `None` when there is none.
+        renew: Whether a draft that changes nothing makes a new revision all the same.
     """
     if draft.id is None:
         raise InvalidInputError("id", "is missing")
@@ -226,7 +229,7 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None) -> 
     if before is None:
         return proposed
     proposed = replace(proposed, created_at=before.created_at, scope=before.scope)
-    if proposed.same_meaning(before):
+    if proposed.same_meaning(before) and not renew:
         return before
     created_at = normalise_timestamp(before.created_at, "createdAt")
     return replace(proposed, scope=scope, revision=before.revision + 1, created_at=created_at)

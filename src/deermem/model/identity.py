@@ -88,6 +88,11 @@ def safe_user_id(raw: str) -> str:
     return f"{_UNSAFE_CHARACTER.sub('-', raw)}-{digest}"
 
 
+def is_bucket_name(name: str) -> bool:
+    """Tells whether `safe_user_id` could have returned this name."""
+    return len(name) <= MAX_USER_ID + 17 and _SAFE_USER_ID.fullmatch(name) is not None
+
+
 def looks_encoded(raw: str) -> bool:
     """Tells whether an id has the form that `safe_user_id` gives to an id it had to change."""
     return _ENCODED.fullmatch(raw) is not None

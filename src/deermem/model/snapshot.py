@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from types import MappingProxyType
 
 from deermem.model.fact import Fact
@@ -27,7 +28,7 @@ class Snapshot:
     @classmethod
     def of(cls, scope: Scope, manifest: Manifest, facts: Iterable[Fact]) -> Snapshot:
         """Sorts the facts by id."""
-        ordered = tuple(sorted(facts, key=_id_of))
+        ordered = tuple(sorted(facts, key=attrgetter("id")))
         return cls(scope, manifest, ordered, MappingProxyType({fact.id: fact for fact in ordered}))
 
     @property
@@ -39,7 +40,3 @@ class Snapshot:
     def summaries(self) -> Summaries:
         """The user's summaries at this revision."""
         return self.manifest.summaries
-
-
-def _id_of(fact: Fact) -> str:
-    return fact.id

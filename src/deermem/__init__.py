@@ -1,0 +1,72 @@
+"""DeerMem: what agents remember of their users, kept as files that a person can read."""
+
+from __future__ import annotations
+
+from deermem.errors import (
+    CommitInDoubt,
+    Corruption,
+    DeerMemError,
+    DuplicateFact,
+    FactConflict,
+    FactNotFoundError,
+    InvalidInputError,
+    LockTimeout,
+    ManifestConflict,
+    MigrationError,
+    RevisionConflict,
+    SearchIndexError,
+    UnsupportedFormat,
+)
+from deermem.model.changes import (
+    ABSENT,
+    ANYTHING,
+    AtRevision,
+    ChangeSet,
+    Delete,
+    Delta,
+    Unchanged,
+    Upsert,
+)
+from deermem.model.fact import Fact, FactDraft, Source
+from deermem.model.identity import Scope
+from deermem.model.snapshot import Snapshot
+from deermem.model.summaries import Section, Summaries, SummaryPatch
+from deermem.repository import FactPage, MemoryRepository
+from deermem.search.indexer import RebuildReport
+from deermem.search.port import Hit
+
+__all__ = [
+    "ABSENT",
+    "ANYTHING",
+    "AtRevision",
+    "ChangeSet",
+    "CommitInDoubt",
+    "Corruption",
+    "DeerMemError",
+    "Delete",
+    "Delta",
+    "DuplicateFact",
+    "Fact",
+    "FactConflict",
+    "FactDraft",
+    "FactNotFoundError",
+    "FactPage",
+    "Hit",
+    "InvalidInputError",
+    "LockTimeout",
+    "ManifestConflict",
+    "MemoryRepository",
+    "MigrationError",
+    "RebuildReport",
+    "RevisionConflict",
+    "Scope",
+    "SearchIndexError",
+    "Section",
+    "Snapshot",
+    "Source",
+    "Summaries",
+    "SummaryPatch",
+    "Unchanged",
+    "UnsupportedFormat",
+    "Upsert",
+]

@@ -1,0 +1,165 @@
+"""`.memory.journal.json`: the redo record of one transaction.
+
+    {"format": 2, "state": "redo", "operation": 32 hex digits,
+     "baseRevision": 11, "revision": 12,
+     "images":   [IMAGE, …],          fact documents and the fences, in the order of their paths
+     "manifest": IMAGE,
+     "deletes":  ["agents/…/{id}.md", …],
+     "checksum": SHA-256 of the document without this key, compact}
+
+    IMAGE = {"path": "agents/…", "staged": name in .recovery, "sha256": "…", "text": "…"}
+
+`text` is missing in a transaction too large for the journal; its images are then in `.recovery`
+alone, synced before the journal was. The state is neither `prepared` nor `committed`, so that the
+predecessor refuses the journal instead of discarding it (contract section 4).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from deermem.errors import Corruption, UnsupportedFormat
+from deermem.format.layout import AGENTS, FACTS, FENCES, fact_id_of, is_shard, parse_fact_parts
+from deermem.format.strict_json import dump_compact, load_object
+from deermem.model.identity import stored_agent_name
+
+JOURNAL_FORMAT: Final = 2
+JOURNAL_STATE: Final = "redo"
+MAX_JOURNAL_BYTES: Final = 500_000_000
+
+_STAGED = re.compile(r"[0-9a-f]{32}\.[0-9]{1,7}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+Parts = tuple[str, ...]
+
+
+def staged_name(operation: str, number: int) -> str:
+    """Returns the name in `.recovery` of an operation's image."""
+    return f"{operation}.{number}"
+
+
+def is_staged_name(name: str) -> bool:
+    """Tells whether a file in `.recovery` is one that a transaction staged."""
+    return _STAGED.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Is the complete new content of one file; `parts` is its path below the user bucket."""
+
+    parts: Parts
+    staged: str
+    digest: str
+    text: str | None
+
+    @classmethod
+    def of(cls, parts: Parts, staged: str, data: bytes, *, inline: bool) -> Image:
+        """Describes the bytes that a file will have."""
+        return cls(parts, staged, sha256(data).hexdigest(), data.decode("utf-8") if inline else None)
+
+    def is_content(self, data: bytes) -> bool:
+        """Tells whether these bytes are the image."""
+        return sha256(data).hexdigest() == self.digest
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Holds everything that is needed to complete a transaction, however often."""
+
+    operation: str
+    base_revision: int
+    revision: int
+    images: tuple[Image, ...]
+    manifest: Image
+    deletes: tuple[Parts, ...]
+
+
+def encode_journal(journal: Journal) -> bytes:
+    """Returns the bytes of the journal file."""
+    document: dict[str, Any] = {
+        "format": JOURNAL_FORMAT,
+        "state": JOURNAL_STATE,
+        "operation": journal.operation,
+        "baseRevision": journal.base_revision,
+        "revision": journal.revision,
+        "images": [_image_document(image) for image in journal.images],
+        "manifest": _image_document(journal.manifest),
+        "deletes": ["/".join(parts) for parts in journal.deletes],
+    }
+    body = dump_compact(document).encode("utf-8")
+    return body[:-1] + b',"checksum":"' + sha256(body).hexdigest().encode("ascii") + b'"}\n'
+
+
+def decode_journal(data: bytes, path: str, manifest_name: str) -> Journal:
+    """Reads a journal; every path in it must be one that a transaction may touch.
+
+    Raises:
+        Corruption: The bytes are not what `encode_journal` wrote.
+        UnsupportedFormat: The journal is of another format, the predecessor's for one.
+    """
+    document = load_object(data, path)
+    if document.get("format") != JOURNAL_FORMAT or document.get("state") != JOURNAL_STATE:
+        found = f"{document.get('format', 1)}, state {document.get('state')}"
+        raise UnsupportedFormat(path, found[:80], f"{JOURNAL_FORMAT}, state {JOURNAL_STATE}")
+    body, _, _ = data.rpartition(b',"checksum":')
+    if sha256(body + b"}").hexdigest() != document.get("checksum"):
+        raise Corruption(path, "the checksum does not fit", _HINT)
+    try:
+        manifest = _image(document["manifest"])
+        journal = Journal(
+            operation=document["operation"],
+            base_revision=document["baseRevision"],
+            revision=document["revision"],
+            images=tuple(_image(image) for image in document["images"]),
+            manifest=manifest,
+            deletes=tuple(tuple(deleted.split("/")) for deleted in document["deletes"]),
+        )
+        sound = (
+            manifest.parts == (manifest_name,)
+            and all(_may_write(image.parts) for image in journal.images)
+            and all(_may_delete(parts) for parts in journal.deletes)
+            and journal.revision == journal.base_revision + 1 > 0
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise Corruption(path, "lacks a key or has one of the wrong type", _HINT) from None
+    if not sound:
+        raise Corruption(path, "names a file that no transaction touches", _HINT)
+    return journal
+
+
+_HINT: Final = "deermem check tells what the interrupted change was"
+
+
+def _image_document(image: Image) -> dict[str, Any]:
+    document = {"path": "/".join(image.parts), "staged": image.staged, "sha256": image.digest}
+    return document if image.text is None else {**document, "text": image.text}
+
+
+def _image(document: dict[str, Any]) -> Image:
+    image = Image(
+        tuple(document["path"].split("/")), document["staged"], document["sha256"], document.get("text")
+    )
+    if not is_staged_name(image.staged) or not _DIGEST.fullmatch(image.digest):
+        raise ValueError("no image")
+    if image.text is not None and not image.is_content(image.text.encode("utf-8")):
+        raise ValueError("the text is another")
+    return image
+
+
+def _may_write(parts: Parts) -> bool:
+    return parts == (FENCES,) or parse_fact_parts(parts) is not None
+
+
+def _may_delete(parts: Parts) -> bool:
+    """A clear also removes a fact file that lies in the wrong shard."""
+    return (
+        len(parts) == 5
+        and parts[0] == AGENTS
+        and stored_agent_name(parts[1]) is not None
+        and parts[2] == FACTS
+        and is_shard(parts[3])
+        and fact_id_of(parts[4]) is not None
+    )

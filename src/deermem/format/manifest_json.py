@@ -1,0 +1,94 @@
+"""`memory.json`, the manifest of a user bucket.
+
+    {"version": "2.0", "revision": 12, "lastUpdated": "…Z",
+     "user":    {"workContext": SECTION, "personalContext": SECTION, "topOfMind": SECTION},
+     "history": {"recentMonths": SECTION, "earlierContext": SECTION, "longTermBackground": SECTION}}
+
+    SECTION = {"summary": "…", "updatedAt": "…Z"}
+
+Keys that the store does not know are kept, at the top, beside the sections and inside them. Facts
+are never in it (plan section 3).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
+from deermem.format.strict_json import dump_compact, dump_document, load_object
+from deermem.model.fact import ExtraField
+from deermem.model.manifest import MANIFEST_VERSION, Manifest
+from deermem.model.rules import MAX_COUNT
+from deermem.model.summaries import SECTIONS, Section, SectionKey, Summaries
+from deermem.model.timestamps import parse_timestamp
+
+MAX_MANIFEST_BYTES: Final = 50_000_000
+
+_KNOWN: Final = ("version", "revision", "lastUpdated", "user", "history")
+_LEGACY_KEYS: Final = ("facts",)
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Returns the bytes of `memory.json`."""
+    groups: dict[str, dict[str, Any]] = {group: {} for group in SECTIONS}
+    for (group, name), section in manifest.summaries.sections.items():
+        groups[group][name] = section_document(section)
+    document: dict[str, Any] = {
+        "version": MANIFEST_VERSION,
+        "revision": manifest.revision,
+        "lastUpdated": manifest.last_updated,
+        **groups,
+    }
+    document.update((field.key, json.loads(field.json)) for field in manifest.extra)
+    return dump_document(document)
+
+
+def section_document(section: Section) -> dict[str, Any]:
+    """Returns a section as the JSON object that stands for it."""
+    extra = json.loads(section.extra) if section.extra else {}
+    return {"summary": section.summary, "updatedAt": section.updated_at, **extra}
+
+
+def decode_manifest(data: bytes, path: str) -> Manifest:
+    """Reads `memory.json`.
+
+    Raises:
+        Corruption: The document breaks a rule; the reason names the key.
+        UnsupportedFormat: The document has another version, or facts inside as version 1 has.
+    """
+    document = load_object(data, path)
+    version = document.get("version")
+    if version != MANIFEST_VERSION or any(key in document for key in _LEGACY_KEYS):
+        legacy = version in (None, "1.0", MANIFEST_VERSION)
+        raise UnsupportedFormat(path, "1.0" if legacy else str(version)[:40], MANIFEST_VERSION)
+    revision = document.get("revision")
+    if isinstance(revision, bool) or not isinstance(revision, int) or not 1 <= revision <= MAX_COUNT:
+        raise Corruption(path, "revision: must be an integer of at least 1")
+    last_updated = document.get("lastUpdated")
+    try:
+        parse_timestamp(last_updated, "lastUpdated")  # type: ignore[arg-type]  # it checks the type
+    except InvalidInputError as error:
+        raise Corruption(path, str(error)) from None
+    sections: dict[SectionKey, Section] = {}
+    for group in SECTIONS:
+        children = document.get(group, {})
+        if not isinstance(children, dict):
+            raise Corruption(path, f"{group}: must be an object")
+        for name, value in children.items():
+            sections[group, name] = _decode_section(value, path, f"{group}.{name}")
+    extra = tuple(
+        ExtraField(key, dump_compact(value)) for key, value in document.items() if key not in _KNOWN
+    )
+    return Manifest(revision, str(last_updated), Summaries.of(sections), extra)
+
+
+def _decode_section(value: Any, path: str, name: str) -> Section:
+    if not isinstance(value, Mapping):
+        raise Corruption(path, f"{name}: must be an object")
+    summary, updated_at = value.get("summary", ""), value.get("updatedAt", "")
+    if not isinstance(summary, str) or not isinstance(updated_at, str):
+        raise Corruption(path, f"{name}: summary and updatedAt must be strings")
+    extra = {key: item for key, item in value.items() if key not in ("summary", "updatedAt")}
+    return Section(summary, updated_at, dump_compact(extra) if extra else "")

@@ -1,0 +1,45 @@
+"""JSON as the store reads and writes it: UTF-8, no NaN, no lone surrogates, bounded depth."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from deermem.errors import Corruption
+
+
+def load_object(data: bytes, path: str) -> dict[str, Any]:
+    """Reads a JSON object.
+
+    Raises:
+        Corruption: The bytes are no UTF-8, no JSON, nested too deeply, or not an object.
+    """
+    try:
+        document = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
+        if b"\\u" in data:
+            dump_compact(document).encode("utf-8")
+    except RecursionError:
+        raise Corruption(path, "is nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise Corruption(path, f"is not UTF-8 at byte {error.start}") from None
+    except UnicodeEncodeError:
+        raise Corruption(path, "contains a lone surrogate") from None
+    except ValueError as error:
+        raise Corruption(path, f"is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise Corruption(path, "is not a JSON object")
+    return document
+
+
+def dump_compact(value: Any) -> str:
+    """Returns JSON on one line; text stays readable in every language."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def dump_document(value: dict[str, Any]) -> bytes:
+    """Returns an indented JSON document that ends in a line feed."""
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")

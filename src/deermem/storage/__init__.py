@@ -1,0 +1,1 @@
+"""Durable, atomic, recoverable files: bytes and their order, no rules about memories."""

@@ -1,0 +1,377 @@
+"""An open user bucket: finds, reads and lists what lies in it, without locks and without a cache."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
+from deermem.format.fact_markdown import decode_fact
+from deermem.format.fences_json import MAX_FENCES_BYTES, decode_fences
+from deermem.format.layout import (
+    AGENTS,
+    FACT_SUFFIX,
+    FENCES,
+    JOURNAL,
+    bucket_parts,
+    fact_id_of,
+    fact_parts,
+    facts_parts,
+    is_shard,
+    is_windows_device,
+    shard_of,
+)
+from deermem.format.manifest_json import MAX_MANIFEST_BYTES, decode_manifest
+from deermem.model.changes import NO_FENCES, Fences
+from deermem.model.fact import Fact
+from deermem.model.identity import AgentName, FactId, Scope, UserId, stored_agent_name
+from deermem.model.manifest import NO_MANIFEST, Manifest
+from deermem.storage.port import Directory, FileIdentity, FileSystem, UnexpectedFileType
+
+MAX_FACT_FILE_BYTES: Final = 2_000_000
+
+
+class ManifestImage(NamedTuple):
+    """Is `memory.json` as it was read; `identity` is `None` when there is no such file."""
+
+    manifest: Manifest
+    data: bytes
+    identity: FileIdentity | None
+
+
+ABSENT_MANIFEST: Final = ManifestImage(NO_MANIFEST, b"", None)
+
+
+class StoredFact(NamedTuple):
+    """Is a fact with the identity of the file that it was read from.
+
+    `identity` is `None` where it proves nothing: the file was so young when it was read that a
+    later version may have the same time stamp.
+    """
+
+    fact: Fact
+    identity: FileIdentity | None
+
+
+class FactFile(NamedTuple):
+    """Names a fact file that was found in a listing."""
+
+    shard: str
+    fact_id: FactId
+
+    @property
+    def misplaced(self) -> bool:
+        """Whether the file lies in a shard that is not its own."""
+        return shard_of(self.fact_id) != self.shard
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Reads one user's files through an open directory."""
+
+    directory: Directory
+    user: UserId
+    manifest_name: str
+
+    def path_of(self, parts: tuple[str, ...]) -> str:
+        """Returns a path below the storage root, for messages."""
+        prefix = () if self.directory.path == "." else (self.directory.path,)
+        return "/".join((*prefix, *parts))
+
+    def journal_is_there(self) -> bool:
+        """Tells whether a transaction runs or was interrupted."""
+        with trusted():
+            try:
+                self.directory.identify(JOURNAL)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def read_manifest(self, known: ManifestImage = ABSENT_MANIFEST) -> ManifestImage:
+        """Reads `memory.json`; bytes that are those of `known` are not parsed again.
+
+        Raises:
+            Corruption: The file cannot be trusted, or is missing although facts are there.
+        """
+        with trusted():
+            try:
+                data, identity = self.directory.read(self.manifest_name, MAX_MANIFEST_BYTES)
+            except FileNotFoundError:
+                return self._confirm_absence()
+        if known.identity is not None and data == known.data:
+            return ManifestImage(known.manifest, known.data, identity)
+        return ManifestImage(decode_manifest(data, self.path_of((self.manifest_name,))), data, identity)
+
+    def read_manifest_revision(self) -> int:
+        """Returns the manifest's revision, 0 without a manifest, whatever else lies in the bucket."""
+        with trusted():
+            try:
+                data, _ = self.directory.read(self.manifest_name, MAX_MANIFEST_BYTES)
+            except FileNotFoundError:
+                return 0
+        return decode_manifest(data, self.path_of((self.manifest_name,))).revision
+
+    def _confirm_absence(self) -> ManifestImage:
+        """Makes sure that "no such file" means that nothing was ever stored.
+
+        A caching network client may say ENOENT of a file that is there; its directory tells.
+        """
+        if self.manifest_name in self.directory.names():
+            raise OSError(errno.ESTALE, "a file is listed but cannot be opened", self.manifest_name)
+        for agent in self.agents():
+            if self.list_facts(agent):
+                raise Corruption(
+                    self.path_of((self.manifest_name,)),
+                    f"is missing although facts of {agent} are there",
+                    "put the file back from a backup; do not start with an empty one",
+                )
+        return ABSENT_MANIFEST
+
+    def read_fences(self) -> Fences:
+        """Reads the revisions of the last clears."""
+        with trusted():
+            try:
+                data, _ = self.directory.read(FENCES, MAX_FENCES_BYTES)
+            except FileNotFoundError:
+                return NO_FENCES
+        return decode_fences(data, self.path_of((FENCES,)))
+
+    def read_fact(self, scope: Scope, fact_id: FactId) -> StoredFact | None:
+        """Reads one fact by its path, without looking at any other.
+
+        Raises:
+            Corruption: The file cannot be trusted.
+            InvalidInputError: On a file system that ignores case, another fact has this name.
+        """
+        *directories, name = fact_parts(scope.agent, fact_id)
+        with trusted():
+            opened = open_below(self.directory, tuple(directories))
+            if opened is None:
+                return None
+            with opened as shard:
+                try:
+                    data, identity = shard.read(name, MAX_FACT_FILE_BYTES)
+                except FileNotFoundError:
+                    return None
+                if not _is_own_name(shard, name):
+                    raise InvalidInputError("id", f"{fact_id!r} differs only in case from another fact's id")
+        path = self.path_of((*directories, name))
+        return StoredFact(decode_fact(data, path=path, scope=scope, fact_id=fact_id), identity)
+
+    def agents(self) -> tuple[AgentName, ...]:
+        """Returns the agents that have a directory for facts, sorted."""
+        with trusted():
+            opened = open_below(self.directory, (AGENTS,))
+            if opened is None:
+                return ()
+            with opened as agents:
+                found = [name for entry in agents.names() if (name := stored_agent_name(entry)) is not None]
+        return tuple(sorted(agent for agent in found if self._has_facts_directory(agent)))
+
+    def _has_facts_directory(self, agent: AgentName) -> bool:
+        try:
+            opened = open_below(self.directory, facts_parts(agent))
+        except UnexpectedFileType as error:
+            # A stray file named like an agent is none; a link or a file in place of `facts` is corruption.
+            if error.path.endswith(f"{AGENTS}/{agent}"):
+                return False
+            raise Corruption(error.path, error.reason) from None
+        if opened is None:
+            return False
+        opened.close()
+        return True
+
+    def list_facts(self, agent: AgentName) -> list[FactFile]:
+        """Lists an agent's fact files by name alone; foreign files and stray copies are left out."""
+        found: list[FactFile] = []
+        for shard, directory in self._shards(agent):
+            found.extend(
+                FactFile(shard, fact_id)
+                for name in directory.names()
+                if (fact_id := fact_id_of(name)) is not None
+            )
+        return found
+
+    def read_facts(
+        self,
+        scope: Scope,
+        known: Mapping[FactId, StoredFact],
+        young_after: int | None,
+        problems: list[Corruption | UnsupportedFormat] | None = None,
+    ) -> dict[FactId, StoredFact]:
+        """Reads all facts of a scope, and only those that changed since `known` was read.
+
+        Args:
+            scope: The scope to read.
+            known: Facts that were read before; one is taken over when its file has the same identity.
+            young_after: Files with a later modification time (ns) get no identity in the result;
+                `None` gives none to any.
+            problems: Collects what is wrong with files that cannot be read; without it the first
+                one is raised.
+        """
+        found: dict[FactId, StoredFact] = {}
+        for shard, directory in self._shards(scope.agent):
+            for name, identity in directory.identities().items():
+                fact_id = fact_id_of(name)
+                if fact_id is None:
+                    continue
+                before = known.get(fact_id)
+                if before is not None and identity is not None and before.identity == identity:
+                    found[fact_id] = before
+                    continue
+                try:
+                    stored = self._read_listed(directory, shard, scope, fact_id, before)
+                except (Corruption, UnsupportedFormat) as error:
+                    if problems is None:
+                        raise
+                    problems.append(error)
+                    continue
+                if stored is not None:
+                    old_enough = stored.identity and young_after and stored.identity.mtime_ns < young_after
+                    found[fact_id] = stored if old_enough else StoredFact(stored.fact, None)
+        return found
+
+    def _read_listed(
+        self, directory: Directory, shard: str, scope: Scope, fact_id: FactId, before: StoredFact | None
+    ) -> StoredFact | None:
+        """Reads a fact file that a listing showed; `None` for a file that only has a fact's name."""
+        name = fact_id + FACT_SUFFIX
+        with trusted():
+            data, identity = directory.read(name, MAX_FACT_FILE_BYTES)
+        path = self.path_of((*facts_parts(scope.agent), shard, name))
+        if shard_of(fact_id) != shard:
+            if _looks_like_a_fact(data):
+                raise Corruption(path, f"lies in the wrong shard, not in {shard_of(fact_id)}")
+            return None
+        return StoredFact(_decode(data, path, scope, fact_id, before), identity)
+
+    def _shards(self, agent: AgentName) -> Iterator[tuple[str, Directory]]:
+        with trusted():
+            opened = open_below(self.directory, facts_parts(agent))
+            if opened is None:
+                return
+            with opened as facts:
+                for name in facts.names():
+                    if is_shard(name):
+                        with facts.child(name) as shard:
+                            yield name, shard
+
+
+def _decode(data: bytes, path: str, scope: Scope, fact_id: FactId, before: StoredFact | None) -> Fact:
+    """Reads a fact file; what was edited by hand stays unseen until a reload (guarantee G5)."""
+    fact = decode_fact(data, path=path, scope=scope, fact_id=fact_id)
+    if before is not None and is_hand_edit(before.fact, fact):
+        return before.fact
+    return fact
+
+
+def is_hand_edit(before: Fact, after: Fact) -> bool:
+    """Tells whether a fact got another meaning without a commit: its revision is the same."""
+    return (
+        before is not after
+        and (before.revision, before.created_at) == (after.revision, after.created_at)
+        and not before.same_meaning(after)
+    )
+
+
+def _looks_like_a_fact(data: bytes) -> bool:
+    return data.lstrip(b"\xef\xbb\xbf\r\n").startswith(b"---")
+
+
+def _is_own_name(shard: Directory, name: str) -> bool:
+    """Tells whether a file that was opened has exactly this name; costly only where case is ignored."""
+    try:
+        shard.identify(name.swapcase())
+    except (FileNotFoundError, UnexpectedFileType):
+        return True
+    return name in shard.names()
+
+
+@contextmanager
+def trusted() -> Iterator[None]:
+    """Turns a link, a directory or a device in place of a file of ours into `Corruption`."""
+    try:
+        yield
+    except UnexpectedFileType as error:
+        raise Corruption(error.path, error.reason, "nothing is followed out of the user's bucket") from None
+
+
+def open_below(directory: Directory, parts: tuple[str, ...]) -> Directory | None:
+    """Opens a directory some levels below another; `None` when one of them is missing."""
+    current = directory
+    try:
+        for part in parts:
+            below = current.child(part)
+            if current is not directory:
+                current.close()
+            current = below
+    except FileNotFoundError:
+        if current is not directory:
+            current.close()
+        return None
+    return current
+
+
+def open_bucket(file_system: FileSystem, user: UserId) -> Directory | None:
+    """Opens a user's bucket; `None` when there is none.
+
+    Raises:
+        InvalidInputError: The file system ignores case and the bucket is another user's, or the
+            name is one of a Windows device.
+        Corruption: A link or a file lies where the bucket should be.
+    """
+    parts = bucket_parts(user)
+    if file_system.windows_names and any(is_windows_device(part) for part in parts):
+        raise InvalidInputError("user_id", f"{user} is the name of a device on Windows")
+    try:
+        root = file_system.open_root()
+    except FileNotFoundError:
+        return None
+    if not parts:
+        return root
+    with trusted(), root:
+        users = open_below(root, parts[:1])
+        if users is None:
+            return None
+        with users:
+            bucket = open_below(users, parts[1:])
+            if bucket is not None and not _is_own_directory(users, parts[1]):
+                bucket.close()
+                raise InvalidInputError("user_id", f"{user} differs only in case from another user's id")
+            return bucket
+
+
+def make_bucket(file_system: FileSystem, user: UserId) -> None:
+    """Makes the directories down to a user's bucket; `sync_above_bucket` makes them durable."""
+    with trusted(), ExitStack() as stack:
+        try:
+            current = stack.enter_context(file_system.open_root())
+        except FileNotFoundError:
+            file_system.make_root()
+            current = stack.enter_context(file_system.open_root())
+        for part in bucket_parts(user):
+            current.make_child(part)
+            current = stack.enter_context(current.child(part))
+
+
+def sync_above_bucket(file_system: FileSystem, user: UserId) -> None:
+    """Makes the way from the storage root to a bucket durable, before the first commit in it."""
+    file_system.make_root()
+    with ExitStack() as stack:
+        current = stack.enter_context(file_system.open_root())
+        for part in bucket_parts(user):
+            current.sync()
+            current = stack.enter_context(current.child(part))
+
+
+def _is_own_directory(users: Directory, name: str) -> bool:
+    if name.swapcase() == name:
+        return True
+    try:
+        users.child(name.swapcase()).close()
+    except OSError:
+        return True
+    return name in users.names()

@@ -1,0 +1,217 @@
+"""Snapshots of scopes that were read before, each valid for one state of `memory.json`.
+
+The token is the plan's `(mtime_ns, size, revision)` (section 9); the bytes of `memory.json`, which
+are read on every check anyway, are compared too, so that no coarse clock can make a stale hit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from deermem.model.changes import Resolution
+from deermem.model.fact import Fact
+from deermem.model.identity import AgentName, FactId, Scope, UserId
+from deermem.model.snapshot import Snapshot
+from deermem.storage.bucket import ManifestImage, StoredFact
+
+DEFAULT_CACHE_BYTES: Final = 64_000_000
+
+# Measured: an empty scope, and a fact of 300 to 600 bytes of ASCII beside its text.
+_SCOPE_COST: Final = 2_500
+_FACT_COST: Final = 1_400
+
+
+class Token(NamedTuple):
+    """Validates a cached state; times are in nanoseconds."""
+
+    mtime_ns: int
+    size: int
+    revision: int
+
+    @classmethod
+    def of(cls, image: ManifestImage) -> Token:
+        """Returns the token of a manifest; that of an absent one is all zero."""
+        if image.identity is None:
+            return cls(0, 0, 0)
+        return cls(image.identity.mtime_ns, image.identity.size, image.manifest.revision)
+
+
+class ScopeEntry:
+    """Holds the facts of a scope as they were read, and the snapshot made of them on demand."""
+
+    def __init__(self, scope: Scope, image: ManifestImage, facts: dict[FactId, StoredFact]) -> None:
+        self.scope = scope
+        self.image = image
+        self.facts = facts
+        self._snapshot: Snapshot | None = None
+        self.cost = _SCOPE_COST + sum(_cost_of(stored.fact) for stored in facts.values())
+
+    def is_valid_for(self, image: ManifestImage) -> bool:
+        """Tells whether `memory.json` is still the one that the facts were read under."""
+        return Token.of(self.image) == Token.of(image) and self.image.data == image.data
+
+    def snapshot(self) -> Snapshot:
+        """Returns the immutable view; the same object until something changes."""
+        if self._snapshot is None:
+            facts = (stored.fact for stored in self.facts.values())
+            self._snapshot = Snapshot.of(self.scope, self.image.manifest, facts)
+        return self._snapshot
+
+    def advance(self, image: ManifestImage, written: Iterable[StoredFact], deleted: Iterable[FactId]) -> None:
+        """Follows a commit of this process without reading anything."""
+        self.image = image
+        self._snapshot = None
+        for stored in written:
+            before = self.facts.get(stored.fact.id)
+            self.cost += _cost_of(stored.fact) - (_cost_of(before.fact) if before else 0)
+            self.facts[stored.fact.id] = stored
+        for fact_id in deleted:
+            before = self.facts.pop(fact_id, None)
+            self.cost -= _cost_of(before.fact) if before else 0
+
+
+def _cost_of(fact: Fact) -> int:
+    return _FACT_COST + len(fact.content) * (1 if fact.content.isascii() else 3)
+
+
+class SnapshotCache:
+    """Keeps the entries that were used last, up to a number of bytes; 0 keeps none."""
+
+    def __init__(self, limit: int = DEFAULT_CACHE_BYTES) -> None:
+        self._limit = limit
+        self._mutex = threading.RLock()
+        self._entries: OrderedDict[tuple[str | None, AgentName], ScopeEntry] = OrderedDict()
+        self._agents: dict[str | None, set[AgentName]] = {}
+        self._cost = 0
+        self.hits = 0
+        self.misses = 0
+
+    @property
+    def cost(self) -> int:
+        """The estimated size of what is kept, in bytes."""
+        return self._cost
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find(self, scope: Scope) -> ScopeEntry | None:
+        """Returns what is known of a scope, valid or not."""
+        with self._mutex:
+            entry = self._entries.get((scope.user.bucket, scope.agent))
+            if entry is not None:
+                self._entries.move_to_end((scope.user.bucket, scope.agent))
+            return entry
+
+    def known_fact(self, scope: Scope, fact_id: FactId) -> Fact | None:
+        """Returns the fact as this process saw it last."""
+        with self._mutex:
+            entry = self._entries.get((scope.user.bucket, scope.agent))
+            stored = None if entry is None else entry.facts.get(fact_id)
+            return None if stored is None else stored.fact
+
+    def newest_image(self, user: UserId) -> ManifestImage | None:
+        """Returns the latest manifest of a user that this process has seen and still knows."""
+        with self._mutex:
+            images = [self._entries[user.bucket, agent].image for agent in self._agents.get(user.bucket, ())]
+        return max(images, key=_revision_of, default=None)
+
+    def peek(self, scope: Scope, image: ManifestImage) -> ScopeEntry | None:
+        """Returns what is known of a scope if it shows this state of `memory.json`."""
+        with self._mutex:
+            entry = self.find(scope)
+            return entry if entry is not None and entry.is_valid_for(image) else None
+
+    def hit(self, scope: Scope, image: ManifestImage) -> Snapshot | None:
+        """Returns the cached snapshot if it shows this state of `memory.json`."""
+        with self._mutex:
+            entry = self.find(scope)
+            if entry is None or not entry.is_valid_for(image):
+                self.misses += 1
+                return None
+            self.hits += 1
+            if entry.scope.user != scope.user:
+                return Snapshot(scope, entry.image.manifest, entry.snapshot().facts, entry.snapshot().by_id)
+            return entry.snapshot()
+
+    def put(self, entry: ScopeEntry) -> None:
+        """Keeps an entry, unless a newer one is there."""
+        key = (entry.scope.user.bucket, entry.scope.agent)
+        with self._mutex:
+            present = self._entries.get(key)
+            if present is not None and present.image.manifest.revision > entry.image.manifest.revision:
+                return
+            self._drop(key)
+            self._entries[key] = entry
+            self._agents.setdefault(key[0], set()).add(key[1])
+            self._cost += entry.cost
+            self._shrink()
+
+    def advance(
+        self,
+        user: UserId,
+        base: ManifestImage,
+        image: ManifestImage,
+        resolution: Resolution,
+        written: Iterable[StoredFact],
+    ) -> None:
+        """Carries every cached scope of a user over a commit of this process.
+
+        Args:
+            user: Whose memory it is.
+            base: The manifest before the commit; entries that show another state stay as they are.
+            image: The manifest after it.
+            resolution: What the commit did.
+            written: Its facts with the identities of their new files.
+        """
+        stored_by_agent: dict[AgentName, list[StoredFact]] = {}
+        for stored in written:
+            stored_by_agent.setdefault(stored.fact.scope.agent, []).append(stored)
+        deleted_by_agent: dict[AgentName, list[FactId]] = {}
+        for agent, fact_id in resolution.deleted:
+            deleted_by_agent.setdefault(agent, []).append(fact_id)
+        with self._mutex:
+            for agent in self._agents.get(user.bucket, ()):
+                entry = self._entries[user.bucket, agent]
+                if entry.is_valid_for(base):
+                    self._cost -= entry.cost
+                    entry.advance(image, stored_by_agent.get(agent, ()), deleted_by_agent.get(agent, ()))
+                    self._cost += entry.cost
+            self._shrink()
+
+    def forget(self, scope: Scope) -> None:
+        """Drops a scope; the next read sees what is on disk, hand edits included."""
+        with self._mutex:
+            self._drop((scope.user.bucket, scope.agent))
+
+    def forget_user(self, user: UserId) -> None:
+        """Drops all scopes of a user."""
+        with self._mutex:
+            for agent in tuple(self._agents.get(user.bucket, ())):
+                self._drop((user.bucket, agent))
+
+    def clear(self) -> None:
+        """Drops everything."""
+        with self._mutex:
+            self._entries.clear()
+            self._agents.clear()
+            self._cost = 0
+
+    def _drop(self, key: tuple[str | None, AgentName]) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._cost -= entry.cost
+            agents = self._agents[key[0]]
+            agents.discard(key[1])
+            if not agents:
+                del self._agents[key[0]]
+
+    def _shrink(self) -> None:
+        while self._cost > self._limit and self._entries:
+            self._drop(next(iter(self._entries)))
+
+
+def _revision_of(image: ManifestImage) -> int:
+    return image.manifest.revision

@@ -1,0 +1,280 @@
+"""The engine: reads that show one committed state, and transactions, for every user below a root."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Final, TypeVar
+
+from deermem.errors import Corruption
+from deermem.format.layout import DEFAULT_MANIFEST, bucket_parts, check_manifest_name
+from deermem.model.changes import NO_FENCES, Before, ChangeSet, Resolution, resolve
+from deermem.model.identity import UserId
+from deermem.model.manifest import NO_MANIFEST
+from deermem.model.timestamps import format_timestamp
+from deermem.storage.bucket import (
+    ABSENT_MANIFEST,
+    Bucket,
+    ManifestImage,
+    StoredFact,
+    make_bucket,
+    open_bucket,
+    sync_above_bucket,
+)
+from deermem.storage.cache import DEFAULT_CACHE_BYTES, SnapshotCache
+from deermem.storage.journal import DEFAULT_INLINE_LIMIT
+from deermem.storage.locks import UserLocks
+from deermem.storage.port import FileSystem
+from deermem.storage.recovery import recover
+from deermem.storage.transaction import Committed, commit
+from deermem.storage.view import BucketView, EmptyView, View, young_after
+
+T = TypeVar("T")
+
+DEFAULT_LOCK_TIMEOUT: Final = 10.0
+_OPTIMISTIC_TRIES: Final = 4
+# A caching network client may show a replaced file's old state, or none, for about a second.
+_STALE_PAUSES: Final = (0.01, 0.05, 0.2, 0.5, 0.7)
+
+
+class Engine:
+    """Reads and commits; safe to use from several threads, processes and hosts.
+
+    Args:
+        file_system: The disk below the storage root.
+        clock: Returns the time, with a zone.
+        new_token: Returns 32 hex digits that were never returned before.
+        lock_timeout: How long a writer waits for its turn, in seconds.
+        manifest_name: The name of the summary file.
+        cache_bytes: How much of what was read is kept, as an estimate in bytes.
+        inline_limit: How many bytes of images a journal may hold.
+    """
+
+    def __init__(
+        self,
+        file_system: FileSystem,
+        *,
+        clock: Callable[[], datetime],
+        new_token: Callable[[], str],
+        lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
+        manifest_name: str = DEFAULT_MANIFEST,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        inline_limit: int = DEFAULT_INLINE_LIMIT,
+    ) -> None:
+        self.file_system = file_system
+        self.cache = SnapshotCache(cache_bytes)
+        self.locks = UserLocks(file_system.root, lock_timeout)
+        self.recoveries = 0
+        self._clock = clock
+        self._new_token = new_token
+        self._manifest_name = check_manifest_name(manifest_name)
+        self._inline_limit = inline_limit
+
+    def now(self) -> str:
+        """Returns the time as it is stored."""
+        return format_timestamp(self._clock())
+
+    def read(self, user: UserId, work: Callable[[View], T], *, absent: T) -> T:
+        """Runs `work` so that all it reads belongs to one committed state.
+
+        The reading is optimistic: it counts if afterwards no journal is there and then `memory.json`
+        is still the same, since a writer at work in between leaves one trace or the other. After a
+        few tries, or when a journal is there, the lock is taken.
+
+        Args:
+            user: Whose memory to read.
+            work: Reads through the view that it is given; it may run several times.
+            absent: The result for a user about whom nothing was ever stored.
+
+        Raises:
+            Corruption: A file cannot be trusted.
+        """
+        paused = 0
+        for _ in range(_OPTIMISTIC_TRIES + len(_STALE_PAUSES)):
+            try:
+                with self._opened(user) as bucket:
+                    if bucket is None:
+                        self._check_progress(user, ABSENT_MANIFEST)
+                        return absent
+                    settled, result = self._read_once(bucket, work)
+                    if settled:
+                        return result  # type: ignore[return-value]  # settled means that it is there
+                    if bucket.journal_is_there():
+                        break
+            except (OSError, Corruption) as error:
+                if paused >= _patience(error):
+                    raise
+                self.file_system.wait(_STALE_PAUSES[paused])
+                paused += 1
+        with self.transaction(user) as transaction:
+            return work(transaction.view)
+
+    def _read_once(self, bucket: Bucket, work: Callable[[View], T]) -> tuple[bool, T | None]:
+        """Reads without a lock; tells whether what was read is one committed state."""
+        known = self.cache.newest_image(bucket.user) or ABSENT_MANIFEST
+        image = bucket.read_manifest(known)
+        self._check_progress(bucket.user, image)
+        view = BucketView(bucket, image, self.cache)
+        try:
+            result = work(view)
+        except (Corruption, FileNotFoundError):
+            if bucket.journal_is_there() or bucket.read_manifest(image) != image:
+                return False, None
+            raise
+        if view.used_disk:
+            # The order matters: the journal goes after memory.json was replaced.
+            if bucket.journal_is_there() or bucket.read_manifest(image) != image:
+                return False, None
+            self._keep(view)
+        return True, result
+
+    def _keep(self, view: BucketView) -> None:
+        for entry in view.entries:
+            self.cache.put(entry)
+
+    def _check_progress(self, user: UserId, image: ManifestImage) -> None:
+        """Makes sure that `memory.json` is not older than this process has seen it.
+
+        A half-synced folder, a vanished mount and a stale network client show less than there was.
+        """
+        newest = self.cache.newest_image(user)
+        if newest is not None and newest.manifest.revision > image.manifest.revision:
+            raise _StaleManifest(
+                "/".join((*bucket_parts(user), self._manifest_name)),
+                f"went back from revision {newest.manifest.revision} to {image.manifest.revision}",
+                "if it was put back on purpose, reload",
+            )
+
+    @contextmanager
+    def _opened(self, user: UserId) -> Iterator[Bucket | None]:
+        directory = open_bucket(self.file_system, user)
+        if directory is None:
+            yield None
+            return
+        with directory:
+            yield Bucket(directory, user, self._manifest_name)
+
+    @contextmanager
+    def transaction(self, user: UserId) -> Iterator[Transaction]:
+        """Holds the user's lock on a recovered bucket.
+
+        Raises:
+            LockTimeout: Another writer held the lock too long.
+            FileNotFoundError: The user has no bucket.
+            Corruption: A file cannot be trusted.
+        """
+        with self._opened(user) as bucket:
+            if bucket is None:
+                raise FileNotFoundError(errno.ENOENT, "no such user bucket", str(user))
+            with self.locks.hold(bucket.directory):
+                if recover(bucket):
+                    self.recoveries += 1
+                yield Transaction(self, bucket, self._current_image(bucket))
+
+    def _current_image(self, bucket: Bucket) -> ManifestImage:
+        """Reads `memory.json` under the lock, which on some networks does not by itself make it fresh."""
+        paused = 0
+        while True:
+            try:
+                image = bucket.read_manifest(self.cache.newest_image(bucket.user) or ABSENT_MANIFEST)
+                self._check_progress(bucket.user, image)
+            except (OSError, Corruption) as error:
+                if paused >= _patience(error):
+                    raise
+                # Listing a directory makes some clients ask the server again.
+                bucket.directory.names()
+                self.file_system.wait(_STALE_PAUSES[paused])
+                paused += 1
+            else:
+                return image
+
+    def commit(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Committed:
+        """Commits what `decide` makes of the state under the lock.
+
+        A user without a bucket gets one only if there is something to commit.
+
+        Raises:
+            RevisionConflict: A precondition does not hold; nothing was written.
+            LockTimeout: Another writer held the lock too long; nothing was written.
+            Corruption: A file cannot be trusted; nothing was written.
+            CommitInDoubt: The disk failed after the commit point; the next access completes the change.
+        """
+        if not self._exists(user):
+            resolution = self._resolve_against_nothing(user, decide)
+            if resolution.manifest is NO_MANIFEST:
+                return Committed(resolution, ABSENT_MANIFEST, ABSENT_MANIFEST)
+            make_bucket(self.file_system, user)
+        with self.transaction(user) as transaction:
+            return transaction.commit(decide(transaction.view))
+
+    def _exists(self, user: UserId) -> bool:
+        with self._opened(user) as bucket:
+            return bucket is not None
+
+    def _resolve_against_nothing(
+        self, user: UserId, decide: Callable[[View], ChangeSet]
+    ) -> Resolution:
+        """Resolves a change for a user without a bucket, so that a refused one leaves no trace."""
+        self._check_progress(user, ABSENT_MANIFEST)
+        changes = decide(EmptyView())
+        before = Before(user, NO_MANIFEST, dict.fromkeys(changes.keys()), {}, NO_FENCES)
+        return resolve(changes, before, self.now())
+
+    def apply(self, bucket: Bucket, base: ManifestImage, changes: ChangeSet) -> Committed:
+        """Commits a change set under the lock and lets the cache follow."""
+        if base.identity is None:
+            sync_above_bucket(self.file_system, bucket.user)
+        committed = commit(
+            bucket,
+            base,
+            changes,
+            now=self.now(),
+            operation=self._new_token(),
+            known_fact=self.cache.known_fact,
+            inline_limit=self._inline_limit,
+        )
+        if committed.image is not base:
+            self._follow(bucket, committed)
+        return committed
+
+    def _follow(self, bucket: Bucket, committed: Committed) -> None:
+        oldest = young_after(committed.image) or 0
+        written = [
+            stored if stored.identity and stored.identity.mtime_ns < oldest else StoredFact(stored.fact, None)
+            for stored in committed.written
+        ]
+        self.cache.advance(
+            bucket.user, committed.base, committed.image, committed.resolution, written
+        )
+
+
+class Transaction:
+    """Is a user's bucket under the lock, recovered, at a known revision; commits at most once."""
+
+    def __init__(self, engine: Engine, bucket: Bucket, image: ManifestImage) -> None:
+        self._engine = engine
+        self.view = BucketView(bucket, image, engine.cache)
+
+    def commit(self, changes: ChangeSet) -> Committed:
+        """Commits a change set as a whole, or changes nothing."""
+        for entry in self.view.entries:
+            self._engine.cache.put(entry)
+        return self._engine.apply(self.view.bucket, self.view.image, changes)
+
+
+class _StaleManifest(Corruption):
+    """Says that `memory.json` is older than this process has seen it."""
+
+
+def _patience(error: OSError | Corruption) -> int:
+    """Returns how many pauses an error is worth before it is believed.
+
+    A file that is being replaced, or a stale network client, may pass for one that is missing; one
+    that an editor is just writing may pass for a broken one.
+    """
+    if isinstance(error, Corruption):
+        return len(_STALE_PAUSES) if isinstance(error, _StaleManifest) else 1
+    passing = isinstance(error, FileNotFoundError) or error.errno == errno.ESTALE
+    return len(_STALE_PAUSES) if passing else 0

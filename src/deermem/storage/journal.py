@@ -1,0 +1,235 @@
+"""Staging, publishing and applying a journal: the steps of a transaction on disk.
+
+Why each step stands where it stands is written down in `docs/internals/transactions.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from deermem.errors import Corruption, InvalidInputError
+from deermem.format.journal_json import (
+    MAX_JOURNAL_BYTES,
+    Image,
+    Journal,
+    Parts,
+    encode_journal,
+    is_staged_name,
+    staged_name,
+)
+from deermem.format.layout import AGENTS, JOURNAL, RECOVERY
+from deermem.storage.bucket import Bucket, open_below, trusted
+from deermem.storage.port import Directory, FileIdentity
+
+DEFAULT_INLINE_LIMIT: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Is a transaction whose images are on disk but not yet promised.
+
+    `identities` are those that the files keep when they are renamed into place.
+    """
+
+    journal: Journal
+    journal_name: str
+    identities: dict[Parts, FileIdentity]
+
+
+@contextmanager
+def recovery_directory(bucket: Bucket) -> Iterator[Directory]:
+    """Opens `.recovery`, and makes it where it is missing."""
+    with trusted():
+        bucket.directory.make_child(RECOVERY)
+        with bucket.directory.child(RECOVERY) as recovery:
+            yield recovery
+
+
+def sweep(recovery: Directory) -> None:
+    """Removes what transactions staged that died before they were promised.
+
+    Only the holder of the lock stages files, so under the lock each one is a dead writer's.
+    """
+    for name in recovery.names():
+        if is_staged_name(name):
+            with suppress(FileNotFoundError):
+                recovery.unlink(name)
+
+
+def stage(
+    recovery: Directory,
+    operation: str,
+    revisions: tuple[int, int],
+    files: Iterable[tuple[Parts, bytes]],
+    manifest: tuple[Parts, bytes],
+    deletes: tuple[Parts, ...],
+    inline_limit: int,
+) -> Staged:
+    """Writes and syncs every image of a transaction, and the journal that will promise them.
+
+    Images go into the journal, too, while all of them together are at most `inline_limit` bytes;
+    of a larger transaction only `.recovery` holds them.
+    """
+    contents = [*files, manifest]
+    inline = sum(len(data) for _, data in contents) <= inline_limit
+    images: list[Image] = []
+    identities: dict[Parts, FileIdentity] = {}
+    for number, (parts, data) in enumerate(contents):
+        image = Image.of(parts, staged_name(operation, number), data, inline=inline)
+        identities[parts] = recovery.create(image.staged, data)
+        images.append(image)
+    journal = Journal(operation, *revisions, tuple(images[:-1]), images[-1], deletes)
+    journal_name = staged_name(operation, len(contents))
+    record = encode_journal(journal)
+    if len(record) > MAX_JOURNAL_BYTES:
+        raise InvalidInputError("changes", f"need a journal of more than {MAX_JOURNAL_BYTES:,} bytes")
+    recovery.create(journal_name, record)
+    return Staged(journal, journal_name, identities)
+
+
+def publish(bucket: Bucket, recovery: Directory, staged: Staged) -> None:
+    """Makes the journal durable under its own name: the commit point."""
+    if staged.journal.manifest.text is None:
+        # Nothing but these files holds the images, so their names must outlive the journal's.
+        recovery.sync()
+        bucket.directory.sync()
+    recovery.rename(staged.journal_name, bucket.directory, JOURNAL)
+    bucket.directory.sync()
+
+
+def withdraw(bucket: Bucket) -> None:
+    """Takes back a journal that could not be made durable.
+
+    Raises:
+        OSError: It could not be taken back; the next access may find and complete it.
+    """
+    try:
+        bucket.directory.unlink(JOURNAL)
+    except FileNotFoundError:
+        return
+    bucket.directory.sync()
+
+
+def discard(recovery: Directory, operation: str) -> None:
+    """Removes what an operation staged, as far as the disk lets it; the rest is swept later."""
+    with suppress(OSError):
+        for name in recovery.names():
+            if name.startswith(operation):
+                with suppress(OSError):
+                    recovery.unlink(name)
+
+
+def apply(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
+    """Moves the images of a promised transaction into place, and ends it.
+
+    Facts are durable before `memory.json` names their revision, and that is durable before the
+    journal goes. The journal's own removal is not synced: found again, it is found complete.
+    """
+    _place_files(bucket, journal, lambda image, target: recovery.rename(image.staged, target, image.parts[-1]))
+    recovery.rename(journal.manifest.staged, bucket.directory, journal.manifest.parts[-1])
+    bucket.directory.sync()
+    bucket.directory.unlink(JOURNAL)
+
+
+def reapply(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
+    """Completes a transaction that somebody else promised, however far it came, as often as needed."""
+    for image in journal.images:
+        make_durable_directory(bucket.directory, image.parts[:-1])
+    _place_files(bucket, journal, lambda image, target: _replace(bucket, recovery, image, target))
+    _replace(bucket, recovery, journal.manifest, bucket.directory)
+    bucket.directory.sync()
+
+
+def _place_files(bucket: Bucket, journal: Journal, place: Callable[[Image, Directory], None]) -> None:
+    """Places images and removes deleted files, and syncs each directory that was touched once."""
+    writes: dict[Parts, list[Image]] = {}
+    for image in journal.images:
+        writes.setdefault(image.parts[:-1], []).append(image)
+    deletes: dict[Parts, list[str]] = {}
+    for parts in journal.deletes:
+        deletes.setdefault(parts[:-1], []).append(parts[-1])
+    for parts in dict.fromkeys((*writes, *deletes)):
+        directory = open_below(bucket.directory, parts)
+        if directory is None:
+            if parts in writes:
+                raise Corruption(bucket.path_of(parts), "the directory vanished during a transaction")
+            continue
+        with ExitStack() as stack:
+            if directory is not bucket.directory:
+                stack.enter_context(directory)
+            for image in writes.get(parts, ()):
+                place(image, directory)
+            for name in deletes.get(parts, ()):
+                with suppress(FileNotFoundError):
+                    directory.unlink(name)
+            if parts:
+                directory.sync()
+
+
+def _replace(bucket: Bucket, recovery: Directory, image: Image, target: Directory) -> None:
+    """Gives a file its image from wherever it still is: in place, staged, or in the journal."""
+    name = image.parts[-1]
+    with suppress(FileNotFoundError):
+        if image.is_content(target.read(name, MAX_JOURNAL_BYTES)[0]):
+            return
+    with suppress(FileNotFoundError):
+        if image.is_content(recovery.read(image.staged, MAX_JOURNAL_BYTES)[0]):
+            recovery.rename(image.staged, target, name)
+            return
+    if image.text is None:
+        raise Corruption(
+            bucket.path_of((RECOVERY, image.staged)),
+            "is missing or damaged, and the interrupted change needs it",
+        )
+    # A fresh file: what failed to be written once is never trusted to be written by trying again.
+    with suppress(FileNotFoundError):
+        recovery.unlink(image.staged)
+    recovery.create(image.staged, image.text.encode("utf-8"))
+    recovery.rename(image.staged, target, name)
+
+
+def make_durable_directory(bucket: Directory, parts: Parts) -> None:
+    """Makes a chain of directories and syncs every directory that has one of them as an entry."""
+    with ExitStack() as stack:
+        current = bucket
+        for part in parts:
+            current.make_child(part)
+            current.sync()
+            current = stack.enter_context(current.child(part))
+
+
+def prepare_shard(bucket: Directory, parts: Parts) -> None:
+    """Makes the directories down to a shard, so that no fact can vanish with one of them.
+
+    A shard that holds a file was made durable by the transaction that put the file there. One that
+    is new or empty may be a dead writer's and its entry unsynced; then all above it are synced too,
+    unless another shard with a file in it proves that they were.
+    """
+    with ExitStack() as stack:
+        chain = [bucket]
+        for part in parts:
+            chain[-1].make_child(part)
+            chain.append(stack.enter_context(chain[-1].child(part)))
+        if not chain[-1].is_empty():
+            return
+        facts = chain[-2]
+        proven = any(name != parts[-1] and _has_entries(facts, name) for name in facts.names())
+        for directory in reversed(chain[:-2] if not proven else []):
+            directory.sync()
+        facts.sync()
+
+
+def _has_entries(facts: Directory, name: str) -> bool:
+    try:
+        with facts.child(name) as shard:
+            return not shard.is_empty()
+    except OSError:
+        return False
+
+
+def is_below_agents(parts: Parts) -> bool:
+    """Tells whether a path is a fact's, whose shard must be prepared."""
+    return parts[0] == AGENTS

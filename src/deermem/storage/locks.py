@@ -1,0 +1,110 @@
+"""One writer per user: first among the threads of this process, then among processes and hosts."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from deermem.errors import LockTimeout
+from deermem.format.layout import LOCK
+from deermem.storage.port import Directory
+
+
+class Turns:
+    """Serves the threads of one process in the order in which they came.
+
+    `threading.Lock` lets the thread that just gave it back take it again before a waiter wakes up.
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._owner: int | None = None
+        self._waiters: deque[threading.Lock] = deque()
+
+    def acquire(self, timeout: float) -> bool:
+        """Waits for the turn; tells whether it came within `timeout` seconds."""
+        with self._mutex:
+            if self._owner is None:
+                self._owner = threading.get_ident()
+                return True
+            if self._owner == threading.get_ident():
+                return False
+            waiter = threading.Lock()
+            waiter.acquire()
+            self._waiters.append(waiter)
+        if not waiter.acquire(timeout=max(timeout, 0)):
+            with self._mutex:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
+                    return False
+        self._owner = threading.get_ident()
+        return True
+
+    def release(self) -> None:
+        """Hands the turn to the one who waits longest."""
+        with self._mutex:
+            # The next owner is unknown until it wakes up; -1 keeps newcomers in the queue.
+            self._owner = -1 if self._waiters else None
+            if self._waiters:
+                self._waiters.popleft().release()
+
+
+class UserLocks:
+    """Hands out the lock of a user bucket; locks that nobody uses are forgotten.
+
+    Args:
+        root: The storage root, for messages.
+        timeout: How long a writer waits for its turn, in seconds.
+    """
+
+    def __init__(self, root: str, timeout: float) -> None:
+        self._root = root
+        self._timeout = timeout
+        self._reset()
+        _all_locks.add(self)
+
+    def _reset(self) -> None:
+        self._mutex = threading.Lock()
+        self._turns: weakref.WeakValueDictionary[str, Turns] = weakref.WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    @contextmanager
+    def hold(self, bucket: Directory) -> Iterator[None]:
+        """Holds the user's lock while the block runs.
+
+        Raises:
+            LockTimeout: Another writer held it too long.
+        """
+        start = time.monotonic()
+        lock_path = f"{self._root}/{bucket.path}/{LOCK}".replace("/./", "/")
+        with self._mutex:
+            turns = self._turns.setdefault(bucket.path, Turns())
+        if not turns.acquire(self._timeout):
+            raise LockTimeout(lock_path, time.monotonic() - start, "another thread of this process")
+        try:
+            with closing(bucket.lock_file(LOCK)) as lock_file:
+                if not lock_file.acquire(start + self._timeout - time.monotonic()):
+                    raise LockTimeout(lock_path, time.monotonic() - start, lock_file.holder())
+                yield
+        finally:
+            turns.release()
+
+
+_all_locks: weakref.WeakSet[UserLocks] = weakref.WeakSet()
+
+
+def _reset_after_fork() -> None:
+    # The threads that held the turns do not exist in the child.
+    for locks in list(_all_locks):
+        locks._reset()  # noqa: SLF001 - the module's own class
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)

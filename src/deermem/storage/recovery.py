@@ -1,0 +1,71 @@
+"""Brings a user's files back to a committed state after a writer died."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+
+from deermem.errors import Corruption
+from deermem.format.journal_json import MAX_JOURNAL_BYTES, Journal, decode_journal
+from deermem.format.layout import JOURNAL, RECOVERY
+from deermem.storage.bucket import Bucket, open_below, trusted
+from deermem.storage.journal import reapply, recovery_directory, sweep
+
+_log = logging.getLogger(__name__)
+
+
+def recover(bucket: Bucket) -> bool:
+    """Completes an interrupted transaction and removes what dead writers staged.
+
+    The caller holds the user's lock. Costs two system calls when there is nothing to do.
+
+    Returns:
+        Whether there was a hot journal.
+
+    Raises:
+        Corruption: The journal cannot be trusted; nothing was changed.
+        UnsupportedFormat: The journal is another version's; nothing was changed.
+        OSError: The disk failed; the journal is still there and the next access tries again.
+    """
+    journal = _read_journal(bucket)
+    if journal is not None:
+        # Readers may have seen effects of this journal while its name was not durable yet; after a
+        # power loss it must not be missing then. So its name comes first.
+        bucket.directory.sync()
+        with recovery_directory(bucket) as recovery:
+            if _is_pending(bucket, journal):
+                _log.warning("completing the interrupted change to revision %d of %s", journal.revision, bucket.user)
+                reapply(bucket, recovery, journal)
+            bucket.directory.unlink(JOURNAL)
+    with trusted():
+        opened = open_below(bucket.directory, (RECOVERY,))
+        if opened is not None:
+            with opened as recovery:
+                sweep(recovery)
+    return journal is not None
+
+
+def _read_journal(bucket: Bucket) -> Journal | None:
+    with trusted(), suppress(FileNotFoundError):
+        data, _ = bucket.directory.read(JOURNAL, MAX_JOURNAL_BYTES)
+        return decode_journal(data, bucket.path_of((JOURNAL,)), bucket.manifest_name)
+    return None
+
+
+def _is_pending(bucket: Bucket, journal: Journal) -> bool:
+    """Tells whether a journal's transaction still has to be completed.
+
+    The manifest is replaced after everything else was made durable, so one at the journal's
+    revision proves that all is done.
+    """
+    revision = bucket.read_manifest_revision()
+    if revision >= journal.revision:
+        return False
+    if revision != journal.base_revision:
+        raise Corruption(
+            bucket.path_of((JOURNAL,)),
+            f"leads from revision {journal.base_revision} to {journal.revision}, "
+            f"but {bucket.manifest_name} is at {revision}",
+            "one of the two was replaced by hand",
+        )
+    return True

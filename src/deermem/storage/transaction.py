@@ -1,0 +1,206 @@
+"""The transaction: the one way in which anything in a user bucket changes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from deermem.errors import CommitInDoubt, Corruption, FactConflict, InvalidInputError
+from deermem.format.fact_markdown import decode_fact, encode_fact
+from deermem.format.fences_json import encode_fences
+from deermem.format.journal_json import Journal, Parts
+from deermem.format.layout import FACT_SUFFIX, FENCES, fact_parts, facts_parts
+from deermem.format.manifest_json import encode_manifest
+from deermem.model.changes import NO_FENCES, Before, ChangeSet, Resolution, resolve
+from deermem.model.fact import Fact
+from deermem.model.identity import AgentName, FactId, Scope
+from deermem.storage.bucket import (
+    MAX_FACT_FILE_BYTES,
+    Bucket,
+    FactFile,
+    ManifestImage,
+    StoredFact,
+    is_hand_edit,
+)
+from deermem.storage.journal import (
+    Staged,
+    apply,
+    discard,
+    is_below_agents,
+    prepare_shard,
+    publish,
+    recovery_directory,
+    stage,
+    withdraw,
+)
+from deermem.storage.port import Directory
+from deermem.storage.recovery import recover
+
+_log = logging.getLogger(__name__)
+
+KnownFact = Callable[[Scope, FactId], Fact | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Reports a transaction: the manifest before and after it, and the identities of new files.
+
+    Both manifests are the same object when there was nothing to commit.
+    """
+
+    resolution: Resolution
+    base: ManifestImage
+    image: ManifestImage
+    written: tuple[StoredFact, ...] = ()
+
+
+def commit(
+    bucket: Bucket,
+    base: ManifestImage,
+    changes: ChangeSet,
+    *,
+    now: str,
+    operation: str,
+    known_fact: KnownFact,
+    inline_limit: int,
+) -> Committed:
+    """Commits a change set as a whole, or changes nothing.
+
+    The caller holds the user's lock, has recovered the bucket and has read `base` under the lock.
+
+    Args:
+        bucket: The user's bucket.
+        base: `memory.json` as it is.
+        changes: What to change.
+        now: The time of the commit, as stored.
+        operation: 32 hex digits that no other transaction has.
+        known_fact: Tells what this process last saw of a fact, so that an edit made by hand since
+            then is a conflict and is not overwritten.
+        inline_limit: How many bytes of images the journal itself may hold.
+
+    Raises:
+        RevisionConflict: A precondition does not hold; nothing was written.
+        Corruption: A file that is addressed cannot be trusted; nothing was written.
+        CommitInDoubt: The disk failed after the commit point; the next access completes the change.
+        OSError: The disk failed before the commit point; nothing of the change is visible.
+    """
+    listed = _list_cleared(bucket, changes)
+    before = _read_before(bucket, base, changes, listed, known_fact)
+    resolution = resolve(changes, before, now)
+    if resolution.manifest is base.manifest:
+        return Committed(resolution, base, base)
+    files = _encode_files(resolution)
+    manifest = ((bucket.manifest_name,), encode_manifest(resolution.manifest))
+    revisions = (base.manifest.revision, resolution.manifest.revision)
+    deletes = _paths_to_delete(resolution, listed)
+    for directory in dict.fromkeys(parts[:-1] for parts, _ in files if is_below_agents(parts)):
+        prepare_shard(bucket.directory, directory)
+    with recovery_directory(bucket) as recovery:
+        try:
+            staged = stage(recovery, operation, revisions, files, manifest, deletes, inline_limit)
+            _promise(bucket, recovery, staged)
+        except BaseException:
+            discard(recovery, operation)
+            raise
+        try:
+            apply(bucket, recovery, staged.journal)
+        except OSError as error:
+            _roll_forward(bucket, staged.journal, error)
+    return _report(resolution, base, staged, manifest)
+
+
+def _promise(bucket: Bucket, recovery: Directory, staged: Staged) -> None:
+    """Passes the commit point, or leaves no journal behind."""
+    try:
+        publish(bucket, recovery, staged)
+    except BaseException as error:
+        try:
+            withdraw(bucket)
+        except OSError as worse:
+            raise CommitInDoubt(staged.journal.revision, str(worse)) from error
+        raise
+
+
+def _roll_forward(bucket: Bucket, journal: Journal, error: OSError) -> None:
+    """Completes a promised transaction from its journal after the disk failed once."""
+    _log.warning("applying revision %d of %s failed (%s); trying again", journal.revision, bucket.user, error)
+    try:
+        recover(bucket)
+    except OSError as worse:
+        raise CommitInDoubt(journal.revision, str(worse)) from error
+
+
+def _list_cleared(bucket: Bucket, changes: ChangeSet) -> dict[AgentName, list[FactFile]]:
+    agents = bucket.agents() if changes.clear_all else sorted(changes.clears)
+    return {agent: bucket.list_facts(agent) for agent in agents}
+
+
+def _read_before(
+    bucket: Bucket,
+    base: ManifestImage,
+    changes: ChangeSet,
+    listed: dict[AgentName, list[FactFile]],
+    known_fact: KnownFact,
+) -> Before:
+    facts: dict[tuple[AgentName, FactId], Fact | None] = {}
+    for agent, fact_id in changes.keys():
+        scope = Scope(bucket.user, agent)
+        stored = bucket.read_fact(scope, fact_id)
+        known = known_fact(scope, fact_id)
+        if stored is not None and known is not None and is_hand_edit(known, stored.fact):
+            raise FactConflict(
+                fact_id, known.revision, stored.fact.revision, known.content, stored.fact.content
+            )
+        facts[agent, fact_id] = None if stored is None else stored.fact
+    stale = changes.expected_manifest_revision not in (None, base.manifest.revision)
+    clears = bool(changes.clears) or changes.clear_all
+    return Before(
+        user=bucket.user,
+        manifest=base.manifest,
+        facts=facts,
+        listed={agent: tuple(file.fact_id for file in files) for agent, files in listed.items()},
+        fences=bucket.read_fences() if stale or clears else NO_FENCES,
+    )
+
+
+def _encode_files(resolution: Resolution) -> list[tuple[Parts, bytes]]:
+    files = [(fact_parts(fact.scope.agent, fact.id), _encode_readable(fact)) for fact in resolution.written]
+    files.sort()
+    if resolution.fences is not None:
+        files.append(((FENCES,), encode_fences(resolution.fences)))
+    return files
+
+
+def _encode_readable(fact: Fact) -> bytes:
+    """Encodes a fact and makes sure that it can be read again: nothing a caller passes wedges a store."""
+    data = encode_fact(fact)
+    try:
+        if len(data) <= MAX_FACT_FILE_BYTES and decode_fact(
+            data, path=fact.id, scope=fact.scope, fact_id=fact.id
+        ).same_meaning(fact):
+            return data
+        reason = f"needs a file of more than {MAX_FACT_FILE_BYTES:,} bytes"
+    except Corruption as error:
+        reason = error.reason
+    raise InvalidInputError(f"fact {fact.id}", f"cannot be stored: {reason}")
+
+
+def _paths_to_delete(resolution: Resolution, listed: dict[AgentName, list[FactFile]]) -> tuple[Parts, ...]:
+    """Returns the files to remove, those that a clear found in a wrong shard included."""
+    paths = {fact_parts(agent, fact_id) for agent, fact_id in resolution.deleted}
+    for agent in resolution.cleared:
+        for file in listed.get(agent, ()):
+            paths.add((*facts_parts(agent), file.shard, file.fact_id + FACT_SUFFIX))
+    return tuple(sorted(paths))
+
+
+def _report(
+    resolution: Resolution, base: ManifestImage, staged: Staged, manifest: tuple[Parts, bytes]
+) -> Committed:
+    image = ManifestImage(resolution.manifest, manifest[1], staged.identities[manifest[0]])
+    written = tuple(
+        StoredFact(fact, staged.identities[fact_parts(fact.scope.agent, fact.id)])
+        for fact in resolution.written
+    )
+    return Committed(resolution, base, image, written)

@@ -1,0 +1,136 @@
+"""A view of one user's memory at one state of `memory.json`."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from deermem.errors import Corruption, UnsupportedFormat
+from deermem.model.fact import Fact
+from deermem.model.identity import AgentName, FactId, Scope
+from deermem.model.manifest import NO_MANIFEST, Manifest
+from deermem.model.snapshot import Snapshot
+from deermem.storage.bucket import Bucket, ManifestImage
+from deermem.storage.cache import ScopeEntry, SnapshotCache
+
+Problem = Corruption | UnsupportedFormat
+
+# Time stamps that move in whole seconds (or two), and those of a kernel that ticks every 4 to 10 ms.
+_COARSE_NS: Final = 2_000_000_000
+_TICK_NS: Final = 20_000_000
+
+
+class View(Protocol):
+    """Shows one user's memory at one committed state."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest at this state."""
+        ...
+
+    def snapshot(self, scope: Scope) -> Snapshot:
+        """Returns all facts of a scope.
+
+        Raises:
+            Corruption: One of the files cannot be trusted.
+        """
+        ...
+
+    def fact(self, scope: Scope, fact_id: FactId) -> Fact | None:
+        """Returns one fact without looking at any other."""
+        ...
+
+    def readable_facts(self, scope: Scope) -> tuple[Snapshot, tuple[Problem, ...]]:
+        """Returns the facts that can be read, and what is wrong with each of the others."""
+        ...
+
+    def agents(self) -> tuple[AgentName, ...]:
+        """Returns the agents that have a directory for facts."""
+        ...
+
+
+class BucketView:
+    """Reads through an open bucket, and from the cache where that shows the same state.
+
+    `used_disk` tells whether anything beside `memory.json` was read, so that the reading must be
+    proved to belong to one state.
+    """
+
+    def __init__(self, bucket: Bucket, image: ManifestImage, cache: SnapshotCache) -> None:
+        self.bucket = bucket
+        self.image = image
+        self.used_disk = False
+        self.entries: list[ScopeEntry] = []
+        self._cache = cache
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest that the view shows."""
+        return self.image.manifest
+
+    def snapshot(self, scope: Scope) -> Snapshot:
+        """Returns all facts of a scope; only files that changed since the last time are read."""
+        cached = self._cache.hit(scope, self.image)
+        if cached is not None:
+            return cached
+        self.used_disk = True
+        before = self._cache.find(scope)
+        known = {} if before is None else dict(before.facts)
+        entry = ScopeEntry(scope, self.image, self.bucket.read_facts(scope, known, young_after(self.image)))
+        self.entries.append(entry)
+        return entry.snapshot()
+
+    def fact(self, scope: Scope, fact_id: FactId) -> Fact | None:
+        """Returns one fact without looking at any other."""
+        cached = self._cache.peek(scope, self.image)
+        if cached is not None:
+            stored = cached.facts.get(fact_id)
+            return None if stored is None else stored.fact
+        self.used_disk = True
+        found = self.bucket.read_fact(scope, fact_id)
+        return None if found is None else found.fact
+
+    def readable_facts(self, scope: Scope) -> tuple[Snapshot, tuple[Problem, ...]]:
+        """Returns the facts that can be read, and what is wrong with each of the others."""
+        self.used_disk = True
+        problems: list[Problem] = []
+        facts = self.bucket.read_facts(scope, {}, None, problems)
+        snapshot = Snapshot.of(scope, self.manifest, (stored.fact for stored in facts.values()))
+        return snapshot, tuple(problems)
+
+    def agents(self) -> tuple[AgentName, ...]:
+        """Returns the agents that have a directory for facts."""
+        self.used_disk = True
+        return self.bucket.agents()
+
+
+class EmptyView:
+    """Shows a user about whom nothing was ever stored."""
+
+    manifest = NO_MANIFEST
+
+    def snapshot(self, scope: Scope) -> Snapshot:
+        """Returns the snapshot without facts."""
+        return Snapshot.of(scope, NO_MANIFEST, ())
+
+    def fact(self, scope: Scope, fact_id: FactId) -> Fact | None:  # noqa: ARG002 - as View has it
+        """Returns nothing."""
+        return None
+
+    def readable_facts(self, scope: Scope) -> tuple[Snapshot, tuple[Problem, ...]]:
+        """Returns the snapshot without facts."""
+        return self.snapshot(scope), ()
+
+    def agents(self) -> tuple[AgentName, ...]:
+        """Returns no agent."""
+        return ()
+
+
+def young_after(image: ManifestImage) -> int | None:
+    """Returns the time (ns) from which on a file is too young for its identity to prove anything.
+
+    The manifest's own time stamp serves as the file system's clock and shows how coarse it is.
+    """
+    if image.identity is None:
+        return None
+    now = image.identity.mtime_ns
+    return now - (_COARSE_NS if now % 1_000_000_000 == 0 else _TICK_NS)
