@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Final
 
 from deermem.format.fact_fields import KNOWN_KEYS, SHARED_CATEGORIES, SHARED_SOURCES, SHARED_TYPES
-from deermem.format.yaml_text import NULLS, compact_json, core_value
+from deermem.format.strict_json import dump_compact
+from deermem.format.yaml_text import NULLS, core_value
 from deermem.model.fact import ACTIVE, ExtraField, Fact, Source
 from deermem.model.identity import FactId, Scope, safe_user_id
 from deermem.model.rules import CATEGORIES, MAX_CONTENT_BYTES, OTHER
@@ -142,10 +143,10 @@ def _fact(match: re.Match[str], content: str, scope: Scope, fact_id: FactId) -> 
     )
 
 
-def _is_user(token: str, scope: Scope) -> bool:
-    if token == "null" or scope.user.raw is None:
-        return token == "null" and scope.user.raw is None
-    raw = _text(token)
+def _is_user(written: str, scope: Scope) -> bool:
+    if written == "null" or scope.user.raw is None:
+        return written == "null" and scope.user.raw is None
+    raw = _text(written)
     return raw == scope.user.raw or safe_user_id(raw) == scope.user.bucket
 
 
@@ -178,5 +179,5 @@ def _extra_fields(lines: str) -> tuple[ExtraField, ...]:
         if key in extra or key in KNOWN_KEYS:
             raise _DeclinedError
         value = token[1:-1] if token[0] == '"' else core_value(token)
-        extra[key] = ExtraField(key, compact_json(value), line)
+        extra[key] = ExtraField(key, dump_compact(value), line)
     return tuple(extra.values())

@@ -19,11 +19,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from deermem.errors import InvalidInputError
-from deermem.format.yaml_text import MAX_YAML
 from deermem.model.rules import check_title
 
 MAX_FILE_BYTES: Final = 2_000_000
-MAX_FRONT_MATTER: Final = MAX_YAML
 FENCE: Final = "---"
 INTENDED_MARKERS: Final = "# The content shows conflict markers on purpose.\n"
 

@@ -43,7 +43,7 @@ def decode_fact(data: bytes, *, path: str, scope: Scope, fact_id: FactId) -> Fac
 def decode_text(text: str, path: str, scope: Scope, fact_id: FactId) -> Fact:
     """Reads a fact document with the full parser; arguments and errors are those of `decode_fact`."""
     # PyYAML takes long to import and is rarely needed.
-    from deermem.format import fact_reader, yaml_tree
+    from deermem.format import fact_reader, yaml_nodes, yaml_tree
 
     try:
         envelope = open_envelope(text)
@@ -52,7 +52,7 @@ def decode_text(text: str, path: str, scope: Scope, fact_id: FactId) -> Fact:
     try:
         front = yaml_tree.parse_front_matter(envelope.front)
         return fact_reader.read_fact(front, *split_body(envelope.body), scope, fact_id)
-    except yaml_tree.UnreadableYaml as error:
+    except yaml_nodes.UnreadableYaml as error:
         where = "" if error.line is None else f"line {error.line + envelope.line - 1}: "
         raise Corruption(path, where + error.reason) from None
     except InvalidInputError as error:

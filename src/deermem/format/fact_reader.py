@@ -16,15 +16,9 @@ from deermem.format.fact_fields import (
     SHARED_TYPES,
     SOURCE_KEYS,
 )
-from deermem.format.yaml_text import compact_json
-from deermem.format.yaml_tree import (
-    FrontMatter,
-    Node,
-    Scalar,
-    Sequence,
-    UnreadableYaml,
-    parse_front_matter,
-)
+from deermem.format.strict_json import dump_compact
+from deermem.format.yaml_nodes import Node, Scalar, Sequence, UnreadableYaml
+from deermem.format.yaml_tree import FrontMatter, parse_front_matter
 from deermem.model.fact import (
     ACTIVE,
     CONVERSATION,
@@ -212,7 +206,7 @@ def _extra_fields(front: FrontMatter) -> tuple[ExtraField, ...]:
 
 
 def _extra_field(key: str, node: Node, source: str = "") -> ExtraField:
-    return ExtraField(key, compact_json(node.value()), source)
+    return ExtraField(key, dump_compact(node.value()), source)
 
 
 def _stands_alone(extra: list[ExtraField]) -> bool:
@@ -222,7 +216,7 @@ def _stands_alone(extra: list[ExtraField]) -> bool:
         return False
     try:
         alone = parse_front_matter(text).entries
-        return [(key, compact_json(node.value())) for key, node in alone.items()] == [
+        return [(key, dump_compact(node.value())) for key, node in alone.items()] == [
             (field.key, field.json) for field in extra
         ]
     except UnreadableYaml:

@@ -13,12 +13,14 @@ from deermem.format.fact_envelope import (
     FENCE,
     INTENDED_MARKERS,
     MAX_FILE_BYTES,
-    MAX_FRONT_MATTER,
     has_conflict,
 )
 from deermem.format.fact_fields import KNOWN_KEYS, SOURCE_KEYS
 from deermem.format.yaml_text import entry, float_text, scalar
 from deermem.model.fact import SCHEMA_VERSION, ExtraField, Fact, Source
+
+# Too short to break a limit that the parts have not been checked for.
+_SURELY_READABLE = 8_192
 
 
 def encode_fact(fact: Fact) -> bytes:
@@ -29,8 +31,8 @@ def encode_fact(fact: Fact) -> bytes:
             has the name of a known one, occurs twice, or holds what YAML cannot.
     """
     front = _front_matter(fact)
-    if len(front) > MAX_FRONT_MATTER:
-        raise InvalidInputError("front matter", f"has more than {MAX_FRONT_MATTER:,} characters")
+    if fact.extra or fact.source.extra or len(front) > _SURELY_READABLE:
+        _check_readable(front, fact)
     text = f"{FENCE}\n{front}{FENCE}\n\n# {fact.title}\n\n{fact.content}\n"
     if has_conflict(text):
         text = f"{FENCE}\n{INTENDED_MARKERS}{text[len(FENCE) + 1 :]}"
@@ -41,6 +43,20 @@ def encode_fact(fact: Fact) -> bytes:
     if len(data) > MAX_FILE_BYTES:
         raise InvalidInputError("fact", f"is larger than {MAX_FILE_BYTES:,} bytes")
     return data
+
+
+def _check_readable(front: str, fact: Fact) -> None:
+    """Refuses what the reader would: unknown fields are somebody else's text, and limits are the reader's."""
+    # PyYAML takes long to import and is rarely needed.
+    from deermem.format import yaml_nodes, yaml_tree
+
+    try:
+        keys = yaml_tree.parse_front_matter(front).entries.keys() - KNOWN_KEYS
+    except yaml_nodes.UnreadableYaml as error:
+        field = "extra" if fact.extra or fact.source.extra else "fact"
+        raise InvalidInputError(field, f"cannot be written: {error.reason}") from None
+    if keys != {field.key for field in fact.extra}:
+        raise InvalidInputError("extra", "has source text with other keys")
 
 
 def _front_matter(fact: Fact) -> str:

@@ -18,6 +18,7 @@ import re
 from typing import Any, Final
 
 from deermem.errors import InvalidInputError
+from deermem.format.strict_json import dump_compact
 
 MAX_YAML: Final = 262_144
 MAX_DEPTH: Final = 64
@@ -100,11 +101,6 @@ def float_text(number: float) -> str:
     return ".nan" if math.isnan(number) else ".inf" if number > 0 else "-.inf"
 
 
-def compact_json(value: Any) -> str:
-    """Returns a value as the JSON text by which unknown fields are kept and compared."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def entry(key: str, json_text: str, *, indent: str = "") -> str:
     """Returns a mapping entry, in flow style and on one line but for an extremely long key.
 
@@ -136,7 +132,7 @@ def flow(value: Any, depth: int = 1) -> str:
     if isinstance(value, float):
         return float_text(value)
     if not isinstance(value, list | dict):
-        return _short(compact_json(value))
+        return _short(dump_compact(value))
     if depth >= MAX_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, list):

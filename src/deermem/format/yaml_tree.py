@@ -8,7 +8,7 @@ more time or memory than the text is long, or could mean two things, is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import yaml
@@ -24,84 +24,18 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from deermem.format.yaml_text import MAX_DEPTH, MAX_YAML, NULLS, core_value
+from deermem.format.yaml_nodes import Mapping, Node, Scalar, Sequence, UnreadableYaml
+from deermem.format.yaml_text import MAX_DEPTH, MAX_YAML
 
+MAX_NODES: Final = 10_000
 MAX_ALIASES: Final = 32
 
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _STANDARD: Final = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset(["str", "null", "bool", "int", "float", "timestamp"])
-_TYPES = {"null": (type(None),), "bool": (bool,), "int": (int,), "float": (int, float)}
 # YAML 1.1 takes these for line breaks, YAML 1.2 for text.
 _FORMER_BREAKS = "\x85\u2028\u2029"
 _PRIVATE_USE = range(0xE000, 0xF900)
-
-
-class UnreadableYaml(ValueError):
-    """Says why text cannot be read; the format modules turn it into a corruption error."""
-
-    def __init__(self, reason: str, line: int | None = None) -> None:
-        super().__init__(reason, line)
-        self.reason = reason
-        self.line = line
-
-
-@dataclass(slots=True)
-class Scalar:
-    """Is a scalar's text; `tag` is `""` for a plain one without a tag."""
-
-    text: str
-    tag: str
-    line: int
-    weight: int
-
-    def value(self) -> str | int | float | bool | None:
-        """Returns what the scalar means in the YAML 1.2 core schema."""
-        if self.tag == "str":
-            return self.text
-        try:
-            value = core_value(self.text)
-        except ValueError as error:
-            raise UnreadableYaml(str(error), self.line) from None
-        if self.tag and type(value) not in _TYPES[self.tag]:
-            raise UnreadableYaml(f"the value is no !!{self.tag}", self.line)
-        return value
-
-    def string(self) -> str | None:
-        """Returns the text as it stands in the file, or `None` for a null."""
-        return None if self.tag in ("", "null") and self.text in NULLS else self.text
-
-
-@dataclass(slots=True)
-class Sequence:
-    """Is a list of nodes."""
-
-    line: int
-    anchor: str | None = None
-    weight: int = 1
-    items: list[Node] = field(default_factory=list)
-
-    def value(self) -> list[Any]:
-        """Returns the items' values."""
-        return [item.value() for item in self.items]
-
-
-@dataclass(slots=True)
-class Mapping:
-    """Is a mapping with scalar keys, which are their text."""
-
-    line: int
-    anchor: str | None = None
-    weight: int = 1
-    entries: dict[str, Node] = field(default_factory=dict)
-    key: str | None = None
-
-    def value(self) -> dict[str, Any]:
-        """Returns the entries' values."""
-        return {key: node.value() for key, node in self.entries.items()}
-
-
-Node = Scalar | Sequence | Mapping
 
 
 @dataclass(slots=True)
@@ -172,8 +106,8 @@ class _Builder:
         self._originals = originals
         self._open: list[Sequence | Mapping] = []
         self._anchors: dict[str, Node] = {}
+        self._nodes = 0
         self._aliases = 0
-        self._documents = 0
         self._starts: list[tuple[str, int, int]] = []  # key, where it begins, where the value before ended
         self._value_end = 0
         self._quotable = True
@@ -195,6 +129,9 @@ class _Builder:
     def _add_node(self, event: NodeEvent, begin: yaml.Mark) -> None:
         line = begin.line + 1
         self._quotable &= event.anchor is None
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise UnreadableYaml(f"the front matter has more than {MAX_NODES:,} keys and values", line)
         node = self._node(event, line)
         if self._open:
             self._attach(node, event, begin)
