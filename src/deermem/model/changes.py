@@ -105,7 +105,7 @@ class ChangeSet:
     may_rebase: bool = False
 
     def __post_init__(self) -> None:
-        keys = self.keys()
+        keys = self.fact_keys()
         if len(keys) > MAX_CHANGES:
             raise InvalidInputError("changes", f"are more than {MAX_CHANGES:,}")
         seen: set[FactKey] = set()
@@ -119,13 +119,13 @@ class ChangeSet:
         if size > MAX_CHANGE_BYTES:
             raise InvalidInputError("changes", f"hold more than {MAX_CHANGE_BYTES:,} characters of content")
 
-    def keys(self) -> tuple[FactKey, ...]:
+    def fact_keys(self) -> tuple[FactKey, ...]:
         """Returns where each named fact lies, in the order upserts, deletes."""
         return (*(upsert.key for upsert in self.upserts), *(delete.key for delete in self.deletes))
 
     def agents(self) -> frozenset[AgentName]:
         """Returns the agents whose facts are named or cleared."""
-        return frozenset(agent for agent, _ in self.keys()) | self.clears
+        return frozenset(agent for agent, _ in self.fact_keys()) | self.clears
 
 
 @dataclass(frozen=True, slots=True)

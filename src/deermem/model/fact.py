@@ -184,9 +184,7 @@ def _optional_timestamp(name: str, value: str | None) -> str | None:
     return None if value is None or value == "" else normalise_timestamp(value, name)
 
 
-def next_fact(
-    draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, renew: bool = False
-) -> Fact:
+def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, renew: bool = False) -> Fact:
     """Returns what a draft makes of the fact that is there now.
 
     The first revision of a new fact is 1; a change of substance adds 1. A draft that changes

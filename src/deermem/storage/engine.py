@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from deermem.errors import Corruption
-from deermem.format.layout import DEFAULT_MANIFEST, bucket_parts, check_manifest_name
+from deermem.errors import Corruption, LockTimeout
+from deermem.format.layout import DEFAULT_MANIFEST, LOCK, bucket_parts, check_manifest_name
 from deermem.model.changes import NO_FENCES, Before, ChangeSet, Resolution, resolve
 from deermem.model.identity import UserId
 from deermem.model.manifest import NO_MANIFEST
-from deermem.model.timestamps import format_timestamp
+from deermem.model.timestamps import format_timestamp, parse_timestamp
 from deermem.storage.bucket import (
     ABSENT_MANIFEST,
     Bucket,
@@ -35,6 +36,7 @@ T = TypeVar("T")
 
 DEFAULT_LOCK_TIMEOUT: Final = 10.0
 _OPTIMISTIC_TRIES: Final = 4
+_CLOCK_STANDS_STILL: Final = timedelta(seconds=1)
 # A caching network client may show a replaced file's old state, or none, for about a second.
 _STALE_PAUSES: Final = (0.01, 0.05, 0.2, 0.5, 0.7)
 
@@ -91,8 +93,8 @@ class Engine:
         Raises:
             Corruption: A file cannot be trusted.
         """
-        paused = 0
-        for _ in range(_OPTIMISTIC_TRIES + len(_STALE_PAUSES)):
+        paused = overtaken = 0
+        while overtaken < _OPTIMISTIC_TRIES:
             try:
                 with self._opened(user) as bucket:
                     if bucket is None:
@@ -101,6 +103,7 @@ class Engine:
                     settled, result = self._read_once(bucket, work)
                     if settled:
                         return result  # type: ignore[return-value]  # settled means that it is there
+                    overtaken += 1
                     if bucket.journal_is_there():
                         break
             except (OSError, Corruption) as error:
@@ -109,7 +112,9 @@ class Engine:
                 self.file_system.wait(_STALE_PAUSES[paused])
                 paused += 1
         with self.transaction(user) as transaction:
-            return work(transaction.view)
+            result = work(transaction.view)
+            transaction.view.keep()
+            return result
 
     def _read_once(self, bucket: Bucket, work: Callable[[View], T]) -> tuple[bool, T | None]:
         """Reads without a lock; tells whether what was read is one committed state."""
@@ -127,12 +132,8 @@ class Engine:
             # The order matters: the journal goes after memory.json was replaced.
             if bucket.journal_is_there() or bucket.read_manifest(image) != image:
                 return False, None
-            self._keep(view)
+            view.keep()
         return True, result
-
-    def _keep(self, view: BucketView) -> None:
-        for entry in view.entries:
-            self.cache.put(entry)
 
     def _check_progress(self, user: UserId, image: ManifestImage) -> None:
         """Makes sure that `memory.json` is not older than this process has seen it.
@@ -213,13 +214,11 @@ class Engine:
         with self._opened(user) as bucket:
             return bucket is not None
 
-    def _resolve_against_nothing(
-        self, user: UserId, decide: Callable[[View], ChangeSet]
-    ) -> Resolution:
+    def _resolve_against_nothing(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Resolution:
         """Resolves a change for a user without a bucket, so that a refused one leaves no trace."""
         self._check_progress(user, ABSENT_MANIFEST)
         changes = decide(EmptyView())
-        before = Before(user, NO_MANIFEST, dict.fromkeys(changes.keys()), {}, NO_FENCES)
+        before = Before(user, NO_MANIFEST, dict.fromkeys(changes.fact_keys()), {}, NO_FENCES)
         return resolve(changes, before, self.now())
 
     def apply(self, bucket: Bucket, base: ManifestImage, changes: ChangeSet) -> Committed:
@@ -230,7 +229,7 @@ class Engine:
             bucket,
             base,
             changes,
-            now=self.now(),
+            now=self._time_after(base),
             operation=self._new_token(),
             known_fact=self.cache.known_fact,
             inline_limit=self._inline_limit,
@@ -239,28 +238,48 @@ class Engine:
             self._follow(bucket, committed)
         return committed
 
+    def _time_after(self, base: ManifestImage) -> str:
+        """Returns the time, moved on where the clock stood still since the last commit.
+
+        So no two revisions of a user have one time stamp, and a fact that was deleted and created
+        again is told from the old one.
+        """
+        now = self._clock()
+        if base.identity is not None:
+            last = parse_timestamp(base.manifest.last_updated, "lastUpdated")
+            if timedelta(0) <= last - now < _CLOCK_STANDS_STILL:
+                now = last + timedelta(microseconds=1)
+        return format_timestamp(now)
+
     def _follow(self, bucket: Bucket, committed: Committed) -> None:
         oldest = young_after(committed.image) or 0
         written = [
             stored if stored.identity and stored.identity.mtime_ns < oldest else StoredFact(stored.fact, None)
             for stored in committed.written
         ]
-        self.cache.advance(
-            bucket.user, committed.base, committed.image, committed.resolution, written
-        )
+        self.cache.advance(bucket.user, committed.base, committed.image, committed.resolution, written)
 
 
 class Transaction:
-    """Is a user's bucket under the lock, recovered, at a known revision; commits at most once."""
+    """Is a user's bucket under the lock, recovered, at a known revision; commits at most once.
+
+    The lock is this process's: a child that was forked meanwhile does not have it.
+    """
 
     def __init__(self, engine: Engine, bucket: Bucket, image: ManifestImage) -> None:
         self._engine = engine
+        self._process = os.getpid()
         self.view = BucketView(bucket, image, engine.cache)
 
     def commit(self, changes: ChangeSet) -> Committed:
-        """Commits a change set as a whole, or changes nothing."""
-        for entry in self.view.entries:
-            self._engine.cache.put(entry)
+        """Commits a change set as a whole, or changes nothing.
+
+        Raises:
+            LockTimeout: This is a forked child and the lock is its parent's; nothing was written.
+        """
+        if os.getpid() != self._process:
+            raise LockTimeout(self.view.bucket.path_of((LOCK,)), 0.0, "the parent process")
+        self.view.keep()
         return self._engine.apply(self.view.bucket, self.view.image, changes)
 
 

@@ -7,14 +7,17 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from deermem.errors import InvalidInputError
 from deermem.storage.lock_files import SystemLockFile
 from deermem.storage.port import Directory, FileIdentity, FileTooLarge, UnexpectedFileType
+
+T = TypeVar("T")
 
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _DIRECTORY_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
@@ -23,9 +26,12 @@ _READ_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_FOLLOW
 _CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
 # Answers of file systems that have no sync of directories at all (FUSE and some network mounts).
 _NO_DIRECTORY_SYNC: Final = frozenset([errno.EINVAL, errno.ENOTSUP])
-# Two hosts that create one file at the same instant: MooseFS answers EEXIST though O_EXCL was not asked for.
+# Two hosts that create one file at once: MooseFS answers EEXIST though O_EXCL was not asked for.
 _LOCK_OPEN_TRIES: Final = 20
-_LINK_ERRORS: Final = frozenset([errno.ELOOP, errno.ENOTDIR, errno.EMLINK])
+_WRONG_KIND: Final = frozenset([errno.ELOOP, errno.ENOTDIR, errno.EMLINK, errno.ENXIO])
+# A scanner, an indexer or a sync client holds the file: access denied, sharing violation, locked.
+_WINDOWS_BUSY: Final = frozenset([5, 32, 33])
+_WINDOWS_PAUSES: Final = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 1.0, 1.0)
 
 
 class LocalFileSystem:
@@ -35,16 +41,29 @@ class LocalFileSystem:
     keep everybody else out (guarantee G6). The root alone may be reached through a link: it is
     resolved once.
 
+    Args:
+        root: The storage root.
+        directory_mode: Permissions of new directories.
+        file_mode: Permissions of new files.
+        descriptors: Whether directories are reached by descriptor, so that nothing can be swapped
+            under an open one. Windows has no such calls; there each name is checked before use.
+
     Raises:
         InvalidInputError: The root is there and is no directory.
     """
 
     def __init__(
-        self, root: str | os.PathLike[str], *, directory_mode: int = 0o700, file_mode: int = 0o600
+        self,
+        root: str | os.PathLike[str],
+        *,
+        directory_mode: int = 0o700,
+        file_mode: int = 0o600,
+        descriptors: bool = os.open in os.supports_dir_fd,
     ) -> None:
         self._root = Path(os.path.realpath(os.fspath(root)))
         self.directory_mode = directory_mode
         self.file_mode = file_mode
+        self._descriptors = descriptors
         self._device: int | None = None
         if self._root.exists() and not self._root.is_dir():
             raise InvalidInputError("storage_path", f"{self._root} is not a directory")
@@ -66,59 +85,48 @@ class LocalFileSystem:
             OSError: ESTALE, when another file system lies at the root than before: a mount that
                 vanished looks like an empty directory and must not be taken for an empty store.
         """
-        opened = self._open(str(self._root))
-        device = opened.device()
+        device = os.stat(self._root).st_dev
         if self._device is None:
             self._device = device
         elif self._device != device:
-            opened.close()
             raise OSError(errno.ESTALE, "the storage root is on another file system than before", self.root)
-        return opened
+        if not self._descriptors:
+            return PathDirectory(self, ".", str(self._root))
+        return LocalDirectory(self, ".", os.open(self._root, _DIRECTORY_FLAGS))
 
     def make_root(self) -> None:
-        """Makes the storage root and syncs the directories that got a new entry."""
-        missing = [
-            path for path in (self._root, *self._root.parents) if not path.exists()
-        ]
+        """Makes the storage root and syncs the directories that have a new entry."""
+        missing = [path for path in (self._root, *self._root.parents) if not path.exists()]
         for path in reversed(missing):
             with suppress(FileExistsError):
                 os.mkdir(path, self.directory_mode)
                 os.chmod(path, self.directory_mode)
-        for path in (self._root, *missing):
-            if path.parent != path:
+        for path in missing or [self._root]:
+            # A parent that belongs to somebody else cannot be opened, and got no entry from us.
+            with suppress(PermissionError):
                 _sync_directory_at(path.parent)
 
     def wait(self, seconds: float) -> None:
         """Sleeps."""
         time.sleep(seconds)
 
-    def _open(self, path: str) -> PosixDirectory:
-        return PosixDirectory(os.open(path, _DIRECTORY_FLAGS), ".", self)
 
+class LocalDirectory:
+    """Is an open directory; every call is relative to its descriptor."""
 
-class PosixDirectory:
-    """Is an open directory; every call is relative to its descriptor, so nothing can be swapped under it."""
-
-    def __init__(self, descriptor: int, path: str, owner: LocalFileSystem) -> None:
-        self._fd = descriptor
-        self._path = path
+    def __init__(self, owner: LocalFileSystem, path: str, descriptor: int) -> None:
         self._owner = owner
+        self._path = path
+        self.descriptor = descriptor
 
     @property
     def path(self) -> str:
         """The path below the storage root."""
         return self._path
 
-    def device(self) -> int:
-        """Returns the number of the file system that the directory lies on."""
-        return os.fstat(self._fd).st_dev
-
     def read(self, name: str, limit: int) -> tuple[bytes, FileIdentity]:
         """Reads a regular file."""
-        try:
-            descriptor = os.open(name, _READ_FLAGS, dir_fd=self._fd)
-        except OSError as error:
-            raise self._explained(error, name) from None
+        descriptor = self._open(name, _READ_FLAGS)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -132,57 +140,47 @@ class PosixDirectory:
 
     def identify(self, name: str) -> FileIdentity:
         """Returns a regular file's identity."""
-        status = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
-        if not stat.S_ISREG(status.st_mode):
+        identity = _identity(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False))
+        if identity is None:
             raise UnexpectedFileType(self._at(name), "is not a regular file")
-        return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
+        return identity
 
     def names(self) -> list[str]:
         """Returns the names of all entries."""
-        return os.listdir(self._fd)
+        return os.listdir(self.descriptor)
 
     def identities(self) -> dict[str, FileIdentity | None]:
         """Returns the identities of all entries."""
-        found: dict[str, FileIdentity | None] = {}
-        with os.scandir(self._fd) as entries:
-            for entry in entries:
-                status = entry.stat(follow_symlinks=False)
-                regular = stat.S_ISREG(status.st_mode)
-                found[entry.name] = (
-                    FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns) if regular else None
-                )
-        return found
+        with os.scandir(self.descriptor) as entries:
+            return {entry.name: _identity(entry.stat(follow_symlinks=False)) for entry in entries}
 
     def is_empty(self) -> bool:
         """Tells whether there is no entry."""
-        with os.scandir(self._fd) as entries:
+        with os.scandir(self.descriptor) as entries:
             return next(entries, None) is None
 
-    def child(self, name: str) -> PosixDirectory:
+    def child(self, name: str) -> Directory:
         """Opens a directory below this one; a link is refused."""
-        try:
-            descriptor = os.open(name, _DIRECTORY_FLAGS, dir_fd=self._fd)
-        except OSError as error:
-            raise self._explained(error, name) from None
-        return PosixDirectory(descriptor, self._at(name), self._owner)
+        return LocalDirectory(self._owner, self._at(name), self._open(name, _DIRECTORY_FLAGS))
 
     def make_child(self, name: str) -> bool:
         """Makes a directory with the store's mode."""
         try:
-            os.mkdir(name, self._owner.directory_mode, dir_fd=self._fd)
+            os.mkdir(name, self._owner.directory_mode, dir_fd=self.descriptor)
         except FileExistsError:
             return False
-        with self.child(name) as made:
-            os.fchmod(made._fd, self._owner.directory_mode)
+        descriptor = self._open(name, _DIRECTORY_FLAGS)
+        try:
+            os.chmod(descriptor, self._owner.directory_mode)
+        finally:
+            os.close(descriptor)
         return True
 
     def create(self, name: str, data: bytes) -> FileIdentity:
         """Writes and syncs a new file."""
-        descriptor = os.open(name, _CREATE_FLAGS, self._owner.file_mode, dir_fd=self._fd)
+        descriptor = self._open(name, _CREATE_FLAGS)
         try:
             try:
-                if self._owner.file_mode != 0o600:
-                    os.fchmod(descriptor, self._owner.file_mode)
                 _write_all(descriptor, data)
                 _sync_data(descriptor)
                 status = os.fstat(descriptor)
@@ -190,52 +188,50 @@ class PosixDirectory:
                 os.close(descriptor)
         except BaseException:
             with suppress(OSError):
-                os.unlink(name, dir_fd=self._fd)
+                self.unlink(name)
             raise
         return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
 
     def rename(self, name: str, target: Directory, new_name: str) -> None:
         """Moves a file into place."""
-        if not isinstance(target, PosixDirectory):
+        if not isinstance(target, LocalDirectory):
             raise TypeError("both directories must be of one file system")
-        os.rename(name, new_name, src_dir_fd=self._fd, dst_dir_fd=target._fd)
+        os.replace(name, new_name, src_dir_fd=self.descriptor, dst_dir_fd=target.descriptor)
 
     def unlink(self, name: str) -> None:
         """Removes a file's name."""
-        os.unlink(name, dir_fd=self._fd)
+        os.unlink(name, dir_fd=self.descriptor)
 
     def sync(self) -> None:
         """Makes the names in this directory durable."""
-        _sync_directory(self._fd)
+        _sync_directory(self.descriptor)
 
     def lock_file(self, name: str) -> SystemLockFile:
         """Opens or creates a lock file."""
-
-        def reopen() -> int:
-            return self._open_lock(name)
-
-        def inode() -> int:
-            return os.stat(name, dir_fd=self._fd, follow_symlinks=False).st_ino
-
-        return SystemLockFile(reopen, inode)
+        return SystemLockFile(lambda: self._open_lock(name), lambda: self.identify(name).inode)
 
     def _open_lock(self, name: str) -> int:
         for attempt in range(_LOCK_OPEN_TRIES):
-            try:
-                return os.open(name, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, self._owner.file_mode, dir_fd=self._fd)
-            except FileExistsError:
-                if attempt == _LOCK_OPEN_TRIES - 1:
-                    raise
-                self._owner.wait(0.001 * attempt)
-            except OSError as error:
-                raise self._explained(error, name) from None
-        raise AssertionError("unreachable")
+            with suppress(FileExistsError):
+                return self._open(name, os.O_RDWR | os.O_CREAT | _NO_FOLLOW)
+            self._owner.wait(0.001 * attempt)
+        raise FileExistsError(errno.EEXIST, "the lock file can be neither opened nor created", self._at(name))
+
+    def _open(self, name: str, flags: int) -> int:
+        """Opens a name as what it should be; a new file gets the store's mode whatever the umask."""
+        try:
+            descriptor = os.open(name, flags, self._owner.file_mode, dir_fd=self.descriptor)
+        except OSError as error:
+            raise self._explained(error, name) from None
+        if flags & os.O_CREAT and self._owner.file_mode & 0o077:
+            os.chmod(descriptor, self._owner.file_mode)
+        return descriptor
 
     def close(self) -> None:
         """Closes the descriptor."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
     def __enter__(self) -> Self:
         return self
@@ -253,9 +249,105 @@ class PosixDirectory:
 
     def _explained(self, error: OSError, name: str) -> OSError:
         """Returns the error, or says that the name is a link or of the wrong kind."""
-        if error.errno in _LINK_ERRORS or isinstance(error, IsADirectoryError):
+        if error.errno in _WRONG_KIND or isinstance(error, IsADirectoryError):
             return UnexpectedFileType(self._at(name), "is a symbolic link or of the wrong kind")
         return error
+
+
+class PathDirectory(LocalDirectory):
+    """Is a directory of a system that has no calls relative to a descriptor: Windows.
+
+    Names are checked for links before use. There is no sync of directories; NTFS keeps its own
+    journal of names. What a scanner or an indexer holds for a moment is asked for again, for a
+    bounded time, and the finished file is kept meanwhile.
+    """
+
+    def __init__(self, owner: LocalFileSystem, path: str, location: str) -> None:
+        super().__init__(owner, path, -1)
+        self._location = location
+
+    def identify(self, name: str) -> FileIdentity:
+        """Returns a regular file's identity."""
+        identity = _identity(os.lstat(self._full(name)))
+        if identity is None:
+            raise UnexpectedFileType(self._at(name), "is not a regular file")
+        return identity
+
+    def names(self) -> list[str]:
+        """Returns the names of all entries."""
+        return os.listdir(self._location)
+
+    def identities(self) -> dict[str, FileIdentity | None]:
+        """Returns the identities of all entries; a listing on Windows knows no inode numbers."""
+        return {name: _identity(os.lstat(self._full(name))) for name in self.names()}
+
+    def is_empty(self) -> bool:
+        """Tells whether there is no entry."""
+        with os.scandir(self._location) as entries:
+            return next(entries, None) is None
+
+    def child(self, name: str) -> Directory:
+        """Opens a directory below this one; a link is refused."""
+        if not stat.S_ISDIR(os.lstat(self._full(name)).st_mode) or _is_junction(self._full(name)):
+            raise UnexpectedFileType(self._at(name), "is a link or of the wrong kind")
+        return PathDirectory(self._owner, self._at(name), self._full(name))
+
+    def make_child(self, name: str) -> bool:
+        """Makes a directory."""
+        try:
+            os.mkdir(self._full(name), self._owner.directory_mode)
+        except FileExistsError:
+            return False
+        return True
+
+    def rename(self, name: str, target: Directory, new_name: str) -> None:
+        """Moves a file into place, patiently."""
+        if not isinstance(target, PathDirectory):
+            raise TypeError("both directories must be of one file system")
+        destination = target._full(new_name)  # noqa: SLF001 - of the same class
+        self._patiently(lambda: os.replace(self._full(name), destination))
+
+    def unlink(self, name: str) -> None:
+        """Removes a file's name, patiently."""
+        self._patiently(lambda: os.unlink(self._full(name)))
+
+    def sync(self) -> None:
+        """Does nothing: the system offers no such call."""
+
+    def close(self) -> None:
+        """Does nothing: nothing is open."""
+
+    def _open(self, name: str, flags: int) -> int:
+        with suppress(FileNotFoundError):
+            self.identify(name)
+        path = self._full(name)
+        return self._patiently(lambda: os.open(path, flags, self._owner.file_mode))
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        for pause in _WINDOWS_PAUSES:
+            try:
+                return call()
+            except OSError as error:
+                if getattr(error, "winerror", None) not in _WINDOWS_BUSY:
+                    raise
+            self._owner.wait(pause)
+        return call()
+
+    def _full(self, name: str) -> str:
+        return os.path.join(self._location, name)
+
+
+def _identity(status: os.stat_result) -> FileIdentity | None:
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _is_junction(path: str) -> bool:
+    # Python 3.11 takes a junction for a directory; its target tells.
+    return os.name == "nt" and os.path.realpath(path) != os.path.join(
+        os.path.realpath(os.path.dirname(path)), os.path.basename(path)
+    )
 
 
 def _read_all(descriptor: int, size: int, limit: int) -> bytes:
@@ -299,11 +391,10 @@ def _sync_directory(descriptor: int) -> None:
 
 
 def _sync_directory_at(path: Path) -> None:
+    if os.name == "nt":
+        return
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     try:
         _sync_directory(descriptor)
-    except PermissionError:
-        # A parent that belongs to somebody else, above a root that was made for us.
-        pass
     finally:
         os.close(descriptor)

@@ -128,8 +128,12 @@ def apply(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
     Facts are durable before `memory.json` names their revision, and that is durable before the
     journal goes. The journal's own removal is not synced: found again, it is found complete.
     """
-    _place_files(bucket, journal, lambda image, target: recovery.rename(image.staged, target, image.parts[-1]))
-    recovery.rename(journal.manifest.staged, bucket.directory, journal.manifest.parts[-1])
+
+    def place(image: Image, target: Directory) -> None:
+        recovery.rename(image.staged, target, image.parts[-1])
+
+    _place_files(bucket, journal, place)
+    place(journal.manifest, bucket.directory)
     bucket.directory.sync()
     bucket.directory.unlink(JOURNAL)
 

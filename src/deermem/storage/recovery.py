@@ -34,7 +34,9 @@ def recover(bucket: Bucket) -> bool:
         bucket.directory.sync()
         with recovery_directory(bucket) as recovery:
             if _is_pending(bucket, journal):
-                _log.warning("completing the interrupted change to revision %d of %s", journal.revision, bucket.user)
+                _log.warning(
+                    "completing an interrupted change to revision %d of %s", journal.revision, bucket.user
+                )
                 reapply(bucket, recovery, journal)
             bucket.directory.unlink(JOURNAL)
     with trusted():

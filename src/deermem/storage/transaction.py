@@ -144,7 +144,7 @@ def _read_before(
     known_fact: KnownFact,
 ) -> Before:
     facts: dict[tuple[AgentName, FactId], Fact | None] = {}
-    for agent, fact_id in changes.keys():
+    for agent, fact_id in changes.fact_keys():
         scope = Scope(bucket.user, agent)
         stored = bucket.read_fact(scope, fact_id)
         known = known_fact(scope, fact_id)

@@ -67,6 +67,11 @@ class BucketView:
         """The manifest that the view shows."""
         return self.image.manifest
 
+    def keep(self) -> None:
+        """Lets the cache have what was read, once it is known to belong to one state."""
+        for entry in self.entries:
+            self._cache.put(entry)
+
     def snapshot(self, scope: Scope) -> Snapshot:
         """Returns all facts of a scope; only files that changed since the last time are read."""
         cached = self._cache.hit(scope, self.image)

@@ -1,0 +1,136 @@
+"""What every operation of the repository shares: the engine, the indexer, and how they meet."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Self, TypeVar
+
+from deermem.errors import InvalidInputError
+from deermem.format.layout import DEFAULT_MANIFEST
+from deermem.model.changes import ChangeSet, Delta
+from deermem.model.fact import FactDraft
+from deermem.model.identity import FactId, Scope, UserId
+from deermem.model.manifest import NO_MANIFEST
+from deermem.model.snapshot import Snapshot
+from deermem.search.indexer import Indexer
+from deermem.search.loading import load_adapter
+from deermem.search.port import RetrievalAdapter
+from deermem.storage.cache import DEFAULT_CACHE_BYTES
+from deermem.storage.engine import DEFAULT_LOCK_TIMEOUT, Engine
+from deermem.storage.filesystem import LocalFileSystem
+from deermem.storage.journal import DEFAULT_INLINE_LIMIT
+from deermem.storage.port import FileSystem
+from deermem.storage.view import View
+
+T = TypeVar("T")
+
+
+class RepositoryCore:
+    """Reads and commits through the engine, and tells the indexer of commits.
+
+    Args:
+        storage: The storage root, or a `FileSystem`.
+        clock: Returns the time, with a zone.
+        new_token: Returns 32 hex digits that were never returned before.
+        lock_timeout: How long a writer waits for its turn, in seconds.
+        manifest_filename: The name of the summary file.
+        cache_bytes: How much of what was read is kept, as an estimate in bytes; 0 keeps nothing.
+        inline_limit: How many bytes of images a journal may hold.
+        retrieval_adapter: A search index, or its entry point or dotted path.
+        strict_user_scope: Refuse `user_id=None`, the one user of a store without users.
+
+    Raises:
+        InvalidInputError: The root is a file, or a setting breaks its rule.
+    """
+
+    def __init__(  # noqa: PLR0913 - settings, each by its name
+        self,
+        storage: str | os.PathLike[str] | FileSystem,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        new_token: Callable[[], str] = lambda: secrets.token_hex(16),
+        lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
+        manifest_filename: str = DEFAULT_MANIFEST,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        inline_limit: int = DEFAULT_INLINE_LIMIT,
+        retrieval_adapter: RetrievalAdapter | str | None = None,
+        strict_user_scope: bool = False,
+    ) -> None:
+        file_system = LocalFileSystem(storage) if isinstance(storage, str | os.PathLike) else storage
+        self._engine = Engine(
+            file_system,
+            clock=clock,
+            new_token=new_token,
+            lock_timeout=lock_timeout,
+            manifest_name=manifest_filename,
+            cache_bytes=cache_bytes,
+            inline_limit=inline_limit,
+        )
+        if isinstance(retrieval_adapter, str):
+            retrieval_adapter = load_adapter(retrieval_adapter)
+        self._indexer = Indexer(retrieval_adapter, self.snapshot)
+        self._new_token = new_token
+        self._strict = strict_user_scope
+
+    @property
+    def storage_root(self) -> str:
+        """The storage root as an absolute path."""
+        return self._engine.file_system.root
+
+    def new_fact_id(self) -> FactId:
+        """Returns an id that no fact has."""
+        return FactId(f"fact_{self._new_token()[:16]}")
+
+    def snapshot(self, scope: Scope) -> Snapshot:
+        """Returns all facts of a scope and the summaries, at one revision.
+
+        A user about whom nothing was stored reads as revision 0 without facts; nothing is written.
+
+        Raises:
+            Corruption: One of the files cannot be trusted.
+        """
+        empty = Snapshot.of(scope, NO_MANIFEST, ())
+        return self._read(scope.user, lambda view: view.snapshot(scope), empty)
+
+    def close(self) -> None:
+        """Forgets what is cached and closes the retrieval adapter."""
+        self._indexer.close()
+        self._engine.cache.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _user(self, user_id: str | None) -> UserId:
+        return self._allowed(UserId.parse(user_id))
+
+    def _allowed(self, user: UserId) -> UserId:
+        if self._strict and user.raw is None:
+            raise InvalidInputError("user_id", "is required")
+        return user
+
+    def _identified(self, draft: FactDraft) -> FactDraft:
+        return draft if draft.id is not None else draft.with_id(self.new_fact_id())
+
+    def _read(self, user: UserId, work: Callable[[View], T], absent: T) -> T:
+        return self._engine.read(self._allowed(user), work, absent=absent)
+
+    def _commit(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Delta:
+        committed = self._engine.commit(self._allowed(user), decide)
+        resolution = committed.resolution
+        delta = Delta(
+            revision=resolution.manifest.revision,
+            last_updated=resolution.manifest.last_updated,
+            written=resolution.written,
+            unchanged=resolution.unchanged,
+            deleted=resolution.deleted,
+            cleared=resolution.cleared,
+        )
+        if committed.image is not committed.base:
+            self._indexer.committed(user, delta)
+        return delta

@@ -1,0 +1,123 @@
+"""Reads and searches: each shows one committed state, and none writes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from deermem.errors import InvalidInputError
+from deermem.model.fact import Fact
+from deermem.model.identity import AgentName, Scope, parse_fact_id
+from deermem.model.manifest import NO_MANIFEST, Manifest
+from deermem.model.snapshot import Snapshot
+from deermem.model.summaries import Summaries
+from deermem.repository.core import RepositoryCore
+from deermem.search.filters import fact_filter
+from deermem.search.indexer import RebuildReport
+from deermem.search.port import DEFAULT_MODE, DEFAULT_TOP_K, NO_FILTERS, Hit
+from deermem.storage.users import list_buckets
+from deermem.storage.view import Problem
+
+DEFAULT_PAGE: Final = 100
+MAX_PAGE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class FactPage:
+    """Is a part of a list of facts, sorted by id.
+
+    `next_cursor` asks for the following part; `None` means that there is none. `problems` says what
+    is wrong with files that were left out because they cannot be read.
+    """
+
+    facts: tuple[Fact, ...]
+    next_cursor: str | None
+    revision: int
+    problems: tuple[Problem, ...] = ()
+
+
+class Reads(RepositoryCore):
+    """Gets, lists and searches."""
+
+    def get_fact(self, scope: Scope, fact_id: str) -> Fact | None:
+        """Returns one fact, or `None`; no other fact is looked at.
+
+        Raises:
+            Corruption: The fact's file cannot be trusted.
+        """
+        wanted = parse_fact_id(fact_id)
+        return self._read(scope.user, lambda view: view.fact(scope, wanted), None)
+
+    def list_facts(
+        self,
+        scope: Scope,
+        *,
+        filters: Mapping[str, object] = NO_FILTERS,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+        skip_corrupt: bool = False,
+    ) -> FactPage:
+        """Returns a part of a scope's facts, sorted by id.
+
+        Args:
+            scope: Where to look.
+            filters: Exact values that the facts have, see `deermem.search.filters`.
+            limit: The most facts to return, 1 to 1,000.
+            cursor: `next_cursor` of the part before.
+            skip_corrupt: Leave files out that cannot be read, and report them, instead of raising.
+
+        Raises:
+            Corruption: One of the files cannot be trusted.
+        """
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+            raise InvalidInputError("limit", f"must be an integer from 1 to {MAX_PAGE:,}")
+        accepts = fact_filter(filters)
+        problems: tuple[Problem, ...] = ()
+        if skip_corrupt:
+            nothing = (Snapshot.of(scope, NO_MANIFEST, ()), problems)
+            snapshot, problems = self._read(scope.user, lambda view: view.readable_facts(scope), nothing)
+        else:
+            snapshot = self.snapshot(scope)
+        after = "" if cursor is None else parse_fact_id(cursor)
+        found = [fact for fact in snapshot.facts if fact.id > after and accepts(fact)]
+        more = found[limit - 1].id if len(found) > limit else None
+        return FactPage(tuple(found[:limit]), more, snapshot.revision, problems)
+
+    def get_manifest(self, user_id: str | None) -> Manifest:
+        """Returns the revision and the summaries of a user."""
+        return self._read(self._user(user_id), lambda view: view.manifest, NO_MANIFEST)
+
+    def get_summaries(self, user_id: str | None) -> Summaries:
+        """Returns the summaries of a user."""
+        return self.get_manifest(user_id).summaries
+
+    def list_agents(self, user_id: str | None) -> tuple[AgentName, ...]:
+        """Returns the agents that have a directory for facts, sorted."""
+        return self._read(self._user(user_id), lambda view: view.agents(), ())
+
+    def list_users(self) -> tuple[str, ...]:
+        """Returns the bucket names of all users, sorted; the raw id of an encoded one is unknown."""
+        return list_buckets(self._engine.file_system)
+
+    def reload(self, scope: Scope) -> Snapshot:
+        """Forgets what is cached of a user and reads again; edits made by hand are seen then."""
+        self._engine.cache.forget_user(scope.user)
+        self._indexer.mark_stale(scope.user)
+        return self.snapshot(scope)
+
+    def search_facts(
+        self,
+        query: str,
+        scopes: Iterable[Scope],
+        *,
+        top_k: int = DEFAULT_TOP_K,
+        mode: str = DEFAULT_MODE,
+        filters: Mapping[str, object] = NO_FILTERS,
+    ) -> list[Hit]:
+        """Finds facts by the retrieval adapter, or by substring, the best confidence first."""
+        return self._indexer.search(query, scopes, top_k=top_k, mode=mode, filters=filters)
+
+    def rebuild_index(self, scopes: Iterable[Scope]) -> RebuildReport:
+        """Makes the retrieval adapter hold exactly the facts of these scopes."""
+        return self._indexer.rebuild(scopes)
