@@ -20,13 +20,11 @@ from deermem.storage.bucket import (
     Bucket,
     ManifestImage,
     StoredFact,
-    make_bucket,
-    open_bucket,
-    sync_above_bucket,
 )
 from deermem.storage.cache import DEFAULT_CACHE_BYTES, SnapshotCache
 from deermem.storage.journal import DEFAULT_INLINE_LIMIT
 from deermem.storage.locks import UserLocks
+from deermem.storage.opening import make_bucket, open_bucket, sync_above_bucket
 from deermem.storage.port import FileSystem
 from deermem.storage.recovery import recover
 from deermem.storage.transaction import Committed, commit

@@ -21,7 +21,8 @@ from deermem.format.journal_json import (
     staged_name,
 )
 from deermem.format.layout import AGENTS, JOURNAL, RECOVERY
-from deermem.storage.bucket import Bucket, open_below, trusted
+from deermem.storage.bucket import Bucket
+from deermem.storage.opening import open_below, trusted
 from deermem.storage.port import Directory, FileIdentity
 
 DEFAULT_INLINE_LIMIT: Final = 1_000_000

@@ -8,8 +8,9 @@ from contextlib import suppress
 from deermem.errors import Corruption
 from deermem.format.journal_json import MAX_JOURNAL_BYTES, Journal, decode_journal
 from deermem.format.layout import JOURNAL, RECOVERY
-from deermem.storage.bucket import Bucket, open_below, trusted
+from deermem.storage.bucket import Bucket
 from deermem.storage.journal import reapply, recovery_directory, sweep
+from deermem.storage.opening import open_below, trusted
 
 _log = logging.getLogger(__name__)
 

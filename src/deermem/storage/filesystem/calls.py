@@ -1,0 +1,78 @@
+"""Single calls on open files, with what each system needs around them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from deermem.storage.port import FileIdentity
+
+# Answers of file systems that have no sync of directories at all (FUSE and some network mounts).
+NO_DIRECTORY_SYNC: Final = frozenset([errno.EINVAL, errno.ENOTSUP])
+
+
+def identity_of(status: os.stat_result) -> FileIdentity | None:
+    """Returns the identity that a status shows; `None` for what is no regular file."""
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def read_all(descriptor: int, size: int, limit: int) -> bytes:
+    """Reads an open file to its end, or to one read beyond `limit`."""
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:
+        return data
+    # The file grew or shrank under us (an editor writes in place), or the system gave less at once.
+    parts = [data]
+    total = len(data)
+    while data and total <= limit:
+        data = os.read(descriptor, 1 << 20)
+        parts.append(data)
+        total += len(data)
+    return b"".join(parts)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Writes all bytes, in as many calls as the system needs."""
+    written = os.write(descriptor, data)
+    view = memoryview(data)
+    while written < len(data):
+        written += os.write(descriptor, view[written:])
+
+
+def sync_data(descriptor: int) -> None:
+    """Makes what was written to a descriptor durable."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        # fsync on macOS leaves the data in the drive's cache; some file systems lack the stronger call.
+        with suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
+
+
+def sync_directory(descriptor: int) -> None:
+    """Makes the names in an open directory durable, where the file system can."""
+    try:
+        sync_data(descriptor)
+    except OSError as error:
+        if error.errno not in NO_DIRECTORY_SYNC:
+            raise
+
+
+def sync_directory_at(path: Path) -> None:
+    """Makes the names in the directory at a path durable."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        sync_directory(descriptor)
+    finally:
+        os.close(descriptor)

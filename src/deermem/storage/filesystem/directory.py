@@ -1,0 +1,177 @@
+"""A directory that is reached by its descriptor, so that nothing can be swapped under it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from deermem.storage.filesystem.calls import identity_of, read_all, sync_data, sync_directory, write_all
+from deermem.storage.lock_files import SystemLockFile
+from deermem.storage.port import Directory, FileIdentity, FileTooLarge, UnexpectedFileType
+
+NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+DIRECTORY_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | NO_FOLLOW
+# O_NONBLOCK: opening a pipe that lies where a fact should be must not wait for a writer.
+_READ_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NO_FOLLOW
+_CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW
+# Two hosts that create one file at once: MooseFS answers EEXIST though O_EXCL was not asked for.
+_LOCK_OPEN_TRIES: Final = 20
+_WRONG_KIND: Final = frozenset([errno.ELOOP, errno.ENOTDIR, errno.EMLINK, errno.ENXIO])
+
+
+class Owner(Protocol):
+    """Is what a directory knows of its file system: the modes of what it makes, and how to wait."""
+
+    directory_mode: int
+    file_mode: int
+
+    def wait(self, seconds: float) -> None:
+        """Lets time pass."""
+        ...
+
+
+class LocalDirectory:
+    """Is an open directory; every call is relative to its descriptor."""
+
+    def __init__(self, owner: Owner, path: str, descriptor: int) -> None:
+        self._owner = owner
+        self._path = path
+        self.descriptor = descriptor
+
+    @property
+    def path(self) -> str:
+        """The path below the storage root."""
+        return self._path
+
+    def read(self, name: str, limit: int) -> tuple[bytes, FileIdentity]:
+        """Reads a regular file."""
+        descriptor = self._open(name, _READ_FLAGS)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise UnexpectedFileType(self._at(name), "is not a regular file")
+            if status.st_size > limit:
+                raise FileTooLarge(self._at(name), f"is larger than {limit:,} bytes")
+            data = read_all(descriptor, status.st_size, limit)
+        finally:
+            os.close(descriptor)
+        return data, FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def identify(self, name: str) -> FileIdentity:
+        """Returns a regular file's identity."""
+        identity = identity_of(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False))
+        if identity is None:
+            raise UnexpectedFileType(self._at(name), "is not a regular file")
+        return identity
+
+    def names(self) -> list[str]:
+        """Returns the names of all entries."""
+        return os.listdir(self.descriptor)
+
+    def identities(self) -> dict[str, FileIdentity | None]:
+        """Returns the identities of all entries."""
+        with os.scandir(self.descriptor) as entries:
+            return {entry.name: identity_of(entry.stat(follow_symlinks=False)) for entry in entries}
+
+    def is_empty(self) -> bool:
+        """Tells whether there is no entry."""
+        with os.scandir(self.descriptor) as entries:
+            return next(entries, None) is None
+
+    def child(self, name: str) -> Directory:
+        """Opens a directory below this one; a link is refused."""
+        return LocalDirectory(self._owner, self._at(name), self._open(name, DIRECTORY_FLAGS))
+
+    def make_child(self, name: str) -> bool:
+        """Makes a directory with the store's mode."""
+        try:
+            os.mkdir(name, self._owner.directory_mode, dir_fd=self.descriptor)
+        except FileExistsError:
+            return False
+        descriptor = self._open(name, DIRECTORY_FLAGS)
+        try:
+            os.chmod(descriptor, self._owner.directory_mode)
+        finally:
+            os.close(descriptor)
+        return True
+
+    def create(self, name: str, data: bytes) -> FileIdentity:
+        """Writes and syncs a new file."""
+        descriptor = self._open(name, _CREATE_FLAGS)
+        try:
+            try:
+                write_all(descriptor, data)
+                sync_data(descriptor)
+                status = os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
+        except BaseException:
+            with suppress(OSError):
+                self.unlink(name)
+            raise
+        return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def rename(self, name: str, target: Directory, new_name: str) -> None:
+        """Moves a file into place."""
+        if not isinstance(target, LocalDirectory):
+            raise TypeError("both directories must be of one file system")
+        os.replace(name, new_name, src_dir_fd=self.descriptor, dst_dir_fd=target.descriptor)
+
+    def unlink(self, name: str) -> None:
+        """Removes a file's name."""
+        os.unlink(name, dir_fd=self.descriptor)
+
+    def sync(self) -> None:
+        """Makes the names in this directory durable."""
+        sync_directory(self.descriptor)
+
+    def lock_file(self, name: str) -> SystemLockFile:
+        """Opens or creates a lock file."""
+        return SystemLockFile(lambda: self._open_lock(name), lambda: self.identify(name).inode)
+
+    def _open_lock(self, name: str) -> int:
+        for attempt in range(_LOCK_OPEN_TRIES):
+            with suppress(FileExistsError):
+                return self._open(name, os.O_RDWR | os.O_CREAT | NO_FOLLOW)
+            self._owner.wait(0.001 * attempt)
+        raise FileExistsError(errno.EEXIST, "the lock file can be neither opened nor created", self._at(name))
+
+    def _open(self, name: str, flags: int) -> int:
+        """Opens a name as what it should be; a new file gets the store's mode whatever the umask."""
+        try:
+            descriptor = os.open(name, flags, self._owner.file_mode, dir_fd=self.descriptor)
+        except OSError as error:
+            raise self._explained(error, name) from None
+        if flags & os.O_CREAT and self._owner.file_mode & 0o077:
+            os.chmod(descriptor, self._owner.file_mode)
+        return descriptor
+
+    def close(self) -> None:
+        """Closes the descriptor."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _at(self, name: str) -> str:
+        return name if self._path == "." else f"{self._path}/{name}"
+
+    def _explained(self, error: OSError, name: str) -> OSError:
+        """Returns the error, or says that the name is a link or of the wrong kind."""
+        if error.errno in _WRONG_KIND or isinstance(error, IsADirectoryError):
+            return UnexpectedFileType(self._at(name), "is a symbolic link or of the wrong kind")
+        return error

@@ -1,0 +1,115 @@
+"""Opens, makes and lists what lies between the storage root and a user's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from deermem.errors import Corruption, InvalidInputError
+from deermem.format.layout import USERS, bucket_parts, is_windows_device
+from deermem.model.identity import UserId, is_bucket_name
+from deermem.storage.port import Directory, FileSystem, UnexpectedFileType
+
+
+@contextmanager
+def trusted() -> Iterator[None]:
+    """Turns a link, a directory or a device in place of a file of ours into `Corruption`."""
+    try:
+        yield
+    except UnexpectedFileType as error:
+        raise Corruption(error.path, error.reason, "nothing is followed out of the user's bucket") from None
+
+
+def open_below(directory: Directory, parts: tuple[str, ...]) -> Directory | None:
+    """Opens a directory some levels below another; `None` when one of them is missing."""
+    current = directory
+    try:
+        for part in parts:
+            below = current.child(part)
+            if current is not directory:
+                current.close()
+            current = below
+    except FileNotFoundError:
+        if current is not directory:
+            current.close()
+        return None
+    return current
+
+
+def open_bucket(file_system: FileSystem, user: UserId) -> Directory | None:
+    """Opens a user's bucket; `None` when there is none.
+
+    Raises:
+        InvalidInputError: The file system ignores case and the bucket is another user's, or the
+            name is one of a Windows device.
+        Corruption: A link or a file lies where the bucket should be.
+    """
+    parts = bucket_parts(user)
+    if file_system.windows_names and any(is_windows_device(part) for part in parts):
+        raise InvalidInputError("user_id", f"{user} is the name of a device on Windows")
+    try:
+        root = file_system.open_root()
+    except FileNotFoundError:
+        return None
+    if not parts:
+        return root
+    with trusted(), root:
+        users = open_below(root, parts[:1])
+        if users is None:
+            return None
+        with users:
+            bucket = open_below(users, parts[1:])
+            if bucket is not None and not _is_own_directory(users, parts[1]):
+                bucket.close()
+                raise InvalidInputError("user_id", f"{user} differs only in case from another user's id")
+            return bucket
+
+
+def make_bucket(file_system: FileSystem, user: UserId) -> None:
+    """Makes the directories down to a user's bucket; `sync_above_bucket` makes them durable."""
+    with trusted(), ExitStack() as stack:
+        try:
+            current = stack.enter_context(file_system.open_root())
+        except FileNotFoundError:
+            file_system.make_root()
+            current = stack.enter_context(file_system.open_root())
+        for part in bucket_parts(user):
+            current.make_child(part)
+            current = stack.enter_context(current.child(part))
+
+
+def sync_above_bucket(file_system: FileSystem, user: UserId) -> None:
+    """Makes the way from the storage root to a bucket durable, before the first commit in it."""
+    file_system.make_root()
+    with ExitStack() as stack:
+        current = stack.enter_context(file_system.open_root())
+        for part in bucket_parts(user):
+            current.sync()
+            current = stack.enter_context(current.child(part))
+
+
+def _is_own_directory(users: Directory, name: str) -> bool:
+    if name.swapcase() == name:
+        return True
+    try:
+        users.child(name.swapcase()).close()
+    except OSError:
+        return True
+    return name in users.names()
+
+
+def list_buckets(file_system: FileSystem) -> tuple[str, ...]:
+    """Returns the names of all user buckets, sorted; other entries of `users` are left out."""
+    with trusted():
+        try:
+            root = file_system.open_root()
+        except FileNotFoundError:
+            return ()
+        with root:
+            try:
+                users = root.child(USERS)
+            except FileNotFoundError:
+                return ()
+            with users:
+                entries = users.identities().items()
+                return tuple(sorted(name for name, file in entries if file is None and is_bucket_name(name)))
