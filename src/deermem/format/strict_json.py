@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from deermem.errors import Corruption
+
+_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_MAX_INDENT: Final = 20
 
 
 def load_object(data: bytes, path: str) -> dict[str, Any]:
@@ -33,12 +36,23 @@ def load_object(data: bytes, path: str) -> dict[str, Any]:
 
 def dump_compact(value: Any) -> str:
     """Returns JSON on one line; text stays readable in every language."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _COMPACT.encode(value)
 
 
 def dump_document(value: dict[str, Any]) -> bytes:
-    """Returns an indented JSON document that ends in a line feed."""
-    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+    """Returns a JSON document with one key a line, that ends in a line feed.
+
+    The standard library writes indented JSON in Python, at ten times the cost; lists stay on one line.
+    """
+    return (_indented(value, "\n") + "\n").encode("utf-8")
+
+
+def _indented(value: Any, line: str) -> str:
+    if not isinstance(value, dict) or not value or len(line) > _MAX_INDENT:
+        return _COMPACT.encode(value)
+    inner = line + "  "
+    entries = [f"{_COMPACT.encode(str(key))}: {_indented(item, inner)}" for key, item in value.items()]
+    return f"{{{inner}{f',{inner}'.join(entries)}{line}}}"
 
 
 def _refuse(name: str) -> NoReturn:

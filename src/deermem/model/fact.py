@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
@@ -177,7 +178,9 @@ class FactDraft:
 
     def with_id(self, fact_id: FactId) -> FactDraft:
         """Returns the same draft for a fact with this id."""
-        return replace(self, id=fact_id)
+        draft = copy(self)  # not `replace`, which checks every field again
+        object.__setattr__(draft, "id", parse_fact_id(fact_id))
+        return draft
 
 
 def _optional_timestamp(name: str, value: str | None) -> str | None:

@@ -16,7 +16,7 @@ from deermem.repository.core import RepositoryCore
 from deermem.search.filters import fact_filter
 from deermem.search.indexer import RebuildReport
 from deermem.search.port import DEFAULT_MODE, DEFAULT_TOP_K, NO_FILTERS, Hit
-from deermem.storage.users import list_buckets
+from deermem.storage.opening import list_buckets
 from deermem.storage.view import Problem
 
 DEFAULT_PAGE: Final = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from typing import Final, NamedTuple
 
 from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
@@ -13,6 +13,7 @@ from deermem.format.fences_json import MAX_FENCES_BYTES, decode_fences
 from deermem.format.layout import (
     AGENTS,
     FACT_SUFFIX,
+    FACTS,
     FENCES,
     JOURNAL,
     fact_id_of,
@@ -26,10 +27,11 @@ from deermem.model.changes import NO_FENCES, Fences
 from deermem.model.fact import Fact
 from deermem.model.identity import AgentName, FactId, Scope, UserId, stored_agent_name
 from deermem.model.manifest import NO_MANIFEST, Manifest
-from deermem.storage.opening import open_below, trusted
+from deermem.storage.opening import trusted
 from deermem.storage.port import Directory, FileIdentity, UnexpectedFileType
 
 MAX_FACT_FILE_BYTES: Final = 2_000_000
+_MAX_OPEN: Final = 32
 
 
 class ManifestImage(NamedTuple):
@@ -66,13 +68,54 @@ class FactFile(NamedTuple):
         return shard_of(self.fact_id) != self.shard
 
 
-@dataclass(frozen=True, slots=True)
 class Bucket:
-    """Reads one user's files through an open directory."""
+    """Reads one user's files through an open directory.
 
-    directory: Directory
-    user: UserId
-    manifest_name: str
+    Directories below it that were opened once stay open until the bucket is closed, up to a limit,
+    since a transaction comes back to them several times.
+    """
+
+    def __init__(self, directory: Directory, user: UserId, manifest_name: str) -> None:
+        self.directory = directory
+        self.user = user
+        self.manifest_name = manifest_name
+        self._open: dict[tuple[str, ...], Directory] = {(): directory}
+
+    def close(self) -> None:
+        """Closes the bucket and everything that was opened below it."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    @contextmanager
+    def directory_at(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[Directory]:
+        """Opens a directory below the bucket.
+
+        Args:
+            parts: The way to it.
+            make: Whether to make what is missing; nothing of it is durable yet.
+
+        Raises:
+            FileNotFoundError: It is missing.
+            Corruption: There is a link or a file in its place.
+        """
+        known = self._open.get(parts)
+        if known is not None:
+            yield known
+            return
+        with self.directory_at(parts[:-1], make=make) as parent, trusted():
+            try:
+                opened = parent.child(parts[-1])
+            except FileNotFoundError:
+                if not make:
+                    raise
+                parent.make_child(parts[-1])
+                opened = parent.child(parts[-1])
+            if len(self._open) < _MAX_OPEN:
+                self._open[parts] = opened
+                yield opened
+                return
+            with opened:
+                yield opened
 
     def path_of(self, parts: tuple[str, ...]) -> str:
         """Returns a path below the storage root, for messages."""
@@ -144,42 +187,35 @@ class Bucket:
             Corruption: The file cannot be trusted.
             InvalidInputError: On a file system that ignores case, another fact has this name.
         """
-        *directories, name = fact_parts(scope.agent, fact_id)
-        with trusted():
-            opened = open_below(self.directory, tuple(directories))
-            if opened is None:
-                return None
-            with opened as shard:
-                try:
-                    data, identity = shard.read(name, MAX_FACT_FILE_BYTES)
-                except FileNotFoundError:
-                    return None
+        parts = fact_parts(scope.agent, fact_id)
+        name = parts[-1]
+        try:
+            with self.directory_at(parts[:-1]) as shard, trusted():
+                data, identity = shard.read(name, MAX_FACT_FILE_BYTES)
                 if not _is_own_name(shard, name):
                     raise InvalidInputError("id", f"{fact_id!r} differs only in case from another fact's id")
-        path = self.path_of((*directories, name))
+        except FileNotFoundError:
+            return None
+        path = self.path_of(parts)
         return StoredFact(decode_fact(data, path=path, scope=scope, fact_id=fact_id), identity)
 
     def agents(self) -> tuple[AgentName, ...]:
         """Returns the agents that have a directory for facts, sorted."""
-        with trusted():
-            opened = open_below(self.directory, (AGENTS,))
-            if opened is None:
-                return ()
-            with opened as agents:
-                found = [name for entry in agents.names() if (name := stored_agent_name(entry)) is not None]
-        return tuple(sorted(agent for agent in found if self._has_facts_directory(agent)))
-
-    def _has_facts_directory(self, agent: AgentName) -> bool:
         try:
-            opened = open_below(self.directory, facts_parts(agent))
-        except UnexpectedFileType as error:
-            # A stray file named like an agent is none; a link or a file in place of `facts` is corruption.
-            if error.path.endswith(f"{AGENTS}/{agent}"):
-                return False
-            raise Corruption(error.path, error.reason) from None
-        if opened is None:
+            with self.directory_at((AGENTS,)) as directory, trusted():
+                entries = directory.identities().items()
+        except FileNotFoundError:
+            return ()
+        # A stray file that is named like an agent is none.
+        found = [agent for name, file in entries if file is None and (agent := stored_agent_name(name))]
+        return tuple(sorted(agent for agent in found if self._has_facts(agent)))
+
+    def _has_facts(self, agent: AgentName) -> bool:
+        try:
+            with self.directory_at((AGENTS, agent)) as directory, trusted():
+                directory.child(FACTS).close()
+        except FileNotFoundError:
             return False
-        opened.close()
         return True
 
     def list_facts(self, agent: AgentName) -> list[FactFile]:
@@ -247,15 +283,14 @@ class Bucket:
         return StoredFact(_decode(data, path, scope, fact_id, before), identity)
 
     def _shards(self, agent: AgentName) -> Iterator[tuple[str, Directory]]:
-        with trusted():
-            opened = open_below(self.directory, facts_parts(agent))
-            if opened is None:
+        with ExitStack() as stack:
+            try:
+                facts = stack.enter_context(self.directory_at(facts_parts(agent)))
+            except FileNotFoundError:
                 return
-            with opened as facts:
-                for name in facts.names():
-                    if is_shard(name):
-                        with facts.child(name) as shard:
-                            yield name, shard
+            for name in filter(is_shard, facts.names()):
+                with trusted(), facts.child(name) as shard:
+                    yield name, shard
 
 
 def _decode(data: bytes, path: str, scope: Scope, fact_id: FactId, before: StoredFact | None) -> Fact:

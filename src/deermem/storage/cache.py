@@ -22,6 +22,7 @@ DEFAULT_CACHE_BYTES: Final = 64_000_000
 # Measured: an empty scope, and a fact of 300 to 600 bytes of ASCII beside its text.
 _SCOPE_COST: Final = 2_500
 _FACT_COST: Final = 1_400
+_MAX_IMAGES: Final = 1_000
 
 
 class Token(NamedTuple):
@@ -85,6 +86,7 @@ class SnapshotCache:
         self._mutex = threading.RLock()
         self._entries: OrderedDict[tuple[str | None, AgentName], ScopeEntry] = OrderedDict()
         self._agents: dict[str | None, set[AgentName]] = {}
+        self._images: OrderedDict[str | None, ManifestImage] = OrderedDict()
         self._cost = 0
         self.hits = 0
         self.misses = 0
@@ -114,9 +116,7 @@ class SnapshotCache:
 
     def newest_image(self, user: UserId) -> ManifestImage | None:
         """Returns the latest manifest of a user that this process has seen and still knows."""
-        with self._mutex:
-            images = [self._entries[user.bucket, agent].image for agent in self._agents.get(user.bucket, ())]
-        return max(images, key=_revision_of, default=None)
+        return self._images.get(user.bucket)
 
     def peek(self, scope: Scope, image: ManifestImage) -> ScopeEntry | None:
         """Returns what is known of a scope if it shows this state of `memory.json`."""
@@ -147,7 +147,14 @@ class SnapshotCache:
             self._entries[key] = entry
             self._agents.setdefault(key[0], set()).add(key[1])
             self._cost += entry.cost
+            self._remember(entry.scope.user, entry.image)
             self._shrink()
+
+    def _remember(self, user: UserId, image: ManifestImage) -> None:
+        self._images[user.bucket] = image
+        self._images.move_to_end(user.bucket)
+        if len(self._images) > _MAX_IMAGES:
+            self._images.popitem(last=False)
 
     def advance(
         self,
@@ -173,6 +180,7 @@ class SnapshotCache:
         for agent, fact_id in resolution.deleted:
             deleted_by_agent.setdefault(agent, []).append(fact_id)
         with self._mutex:
+            self._remember(user, image)
             for agent in self._agents.get(user.bucket, ()):
                 entry = self._entries[user.bucket, agent]
                 if entry.is_valid_for(base):
@@ -189,6 +197,7 @@ class SnapshotCache:
     def forget_user(self, user: UserId) -> None:
         """Drops all scopes of a user."""
         with self._mutex:
+            self._images.pop(user.bucket, None)
             for agent in tuple(self._agents.get(user.bucket, ())):
                 self._drop((user.bucket, agent))
 
@@ -197,6 +206,7 @@ class SnapshotCache:
         with self._mutex:
             self._entries.clear()
             self._agents.clear()
+            self._images.clear()
             self._cost = 0
 
     def _drop(self, key: tuple[str | None, AgentName]) -> None:
@@ -211,7 +221,3 @@ class SnapshotCache:
     def _shrink(self) -> None:
         while self._cost > self._limit and self._entries:
             self._drop(next(iter(self._entries)))
-
-
-def _revision_of(image: ManifestImage) -> int:
-    return image.manifest.revision

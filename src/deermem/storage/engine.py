@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -67,6 +67,7 @@ class Engine:
         self.cache = SnapshotCache(cache_bytes)
         self.locks = UserLocks(file_system.root, lock_timeout)
         self.recoveries = 0
+        self._exact_names: set[str] = set()
         self._clock = clock
         self._new_token = new_token
         self._manifest_name = check_manifest_name(manifest_name)
@@ -148,12 +149,12 @@ class Engine:
 
     @contextmanager
     def _opened(self, user: UserId) -> Iterator[Bucket | None]:
-        directory = open_bucket(self.file_system, user)
+        directory = open_bucket(self.file_system, user, self._exact_names)
         if directory is None:
             yield None
             return
-        with directory:
-            yield Bucket(directory, user, self._manifest_name)
+        with closing(Bucket(directory, user, self._manifest_name)) as bucket:
+            yield bucket
 
     @contextmanager
     def transaction(self, user: UserId) -> Iterator[Transaction]:
@@ -167,10 +168,15 @@ class Engine:
         with self._opened(user) as bucket:
             if bucket is None:
                 raise FileNotFoundError(errno.ENOENT, "no such user bucket", str(user))
-            with self.locks.hold(bucket.directory):
-                if recover(bucket):
-                    self.recoveries += 1
-                yield Transaction(self, bucket, self._current_image(bucket))
+            with self._locked(bucket) as transaction:
+                yield transaction
+
+    @contextmanager
+    def _locked(self, bucket: Bucket) -> Iterator[Transaction]:
+        with self.locks.hold(bucket.directory):
+            if recover(bucket):
+                self.recoveries += 1
+            yield Transaction(self, bucket, self._current_image(bucket))
 
     def _current_image(self, bucket: Bucket) -> ManifestImage:
         """Reads `memory.json` under the lock, which on some networks does not by itself make it fresh."""
@@ -200,17 +206,16 @@ class Engine:
             Corruption: A file cannot be trusted; nothing was written.
             CommitInDoubt: The disk failed after the commit point; the next access completes the change.
         """
-        if not self._exists(user):
-            resolution = self._resolve_against_nothing(user, decide)
-            if resolution.manifest is NO_MANIFEST:
-                return Committed(resolution, ABSENT_MANIFEST, ABSENT_MANIFEST)
-            make_bucket(self.file_system, user)
+        with self._opened(user) as bucket:
+            if bucket is not None:
+                with self._locked(bucket) as transaction:
+                    return transaction.commit(decide(transaction.view))
+        resolution = self._resolve_against_nothing(user, decide)
+        if resolution.manifest is NO_MANIFEST:
+            return Committed(resolution, ABSENT_MANIFEST, ABSENT_MANIFEST)
+        make_bucket(self.file_system, user)
         with self.transaction(user) as transaction:
             return transaction.commit(decide(transaction.view))
-
-    def _exists(self, user: UserId) -> bool:
-        with self._opened(user) as bucket:
-            return bucket is not None
 
     def _resolve_against_nothing(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Resolution:
         """Resolves a change for a user without a bucket, so that a refused one leaves no trace."""

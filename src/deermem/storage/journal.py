@@ -5,8 +5,8 @@ Why each step stands where it stands is written down in `docs/internals/transact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +22,6 @@ from deermem.format.journal_json import (
 )
 from deermem.format.layout import AGENTS, JOURNAL, RECOVERY
 from deermem.storage.bucket import Bucket
-from deermem.storage.opening import open_below, trusted
 from deermem.storage.port import Directory, FileIdentity
 
 DEFAULT_INLINE_LIMIT: Final = 1_000_000
@@ -38,15 +37,6 @@ class Staged:
     journal: Journal
     journal_name: str
     identities: dict[Parts, FileIdentity]
-
-
-@contextmanager
-def recovery_directory(bucket: Bucket) -> Iterator[Directory]:
-    """Opens `.recovery`, and makes it where it is missing."""
-    with trusted():
-        bucket.directory.make_child(RECOVERY)
-        with bucket.directory.child(RECOVERY) as recovery:
-            yield recovery
 
 
 def sweep(recovery: Directory) -> None:
@@ -141,8 +131,9 @@ def apply(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
 
 def reapply(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
     """Completes a transaction that somebody else promised, however far it came, as often as needed."""
-    for image in journal.images:
-        make_durable_directory(bucket.directory, image.parts[:-1])
+    for parts in dict.fromkeys(image.parts[:-1] for image in journal.images):
+        with bucket.directory_at(parts, make=True):
+            sync_above(bucket, parts, len(parts))
     _place_files(bucket, journal, lambda image, target: _replace(bucket, recovery, image, target))
     _replace(bucket, recovery, journal.manifest, bucket.directory)
     bucket.directory.sync()
@@ -157,14 +148,7 @@ def _place_files(bucket: Bucket, journal: Journal, place: Callable[[Image, Direc
     for parts in journal.deletes:
         deletes.setdefault(parts[:-1], []).append(parts[-1])
     for parts in dict.fromkeys((*writes, *deletes)):
-        directory = open_below(bucket.directory, parts)
-        if directory is None:
-            if parts in writes:
-                raise Corruption(bucket.path_of(parts), "the directory vanished during a transaction")
-            continue
-        with ExitStack() as stack:
-            if directory is not bucket.directory:
-                stack.enter_context(directory)
+        with bucket.directory_at(parts) as directory:
             for image in writes.get(parts, ()):
                 place(image, directory)
             for name in deletes.get(parts, ()):
@@ -196,35 +180,26 @@ def _replace(bucket: Bucket, recovery: Directory, image: Image, target: Director
     recovery.rename(image.staged, target, name)
 
 
-def make_durable_directory(bucket: Directory, parts: Parts) -> None:
-    """Makes a chain of directories and syncs every directory that has one of them as an entry."""
-    with ExitStack() as stack:
-        current = bucket
-        for part in parts:
-            current.make_child(part)
-            current.sync()
-            current = stack.enter_context(current.child(part))
-
-
-def prepare_shard(bucket: Directory, parts: Parts) -> None:
+def prepare_shard(bucket: Bucket, parts: Parts) -> None:
     """Makes the directories down to a shard, so that no fact can vanish with one of them.
 
     A shard that holds a file was made durable by the transaction that put the file there. One that
     is new or empty may be a dead writer's and its entry unsynced; then all above it are synced too,
     unless another shard with a file in it proves that they were.
     """
-    with ExitStack() as stack:
-        chain = [bucket]
-        for part in parts:
-            chain[-1].make_child(part)
-            chain.append(stack.enter_context(chain[-1].child(part)))
-        if not chain[-1].is_empty():
+    with bucket.directory_at(parts, make=True) as shard:
+        if not shard.is_empty():
             return
-        facts = chain[-2]
+    with bucket.directory_at(parts[:-1]) as facts:
         proven = any(name != parts[-1] and _has_entries(facts, name) for name in facts.names())
-        for directory in reversed(chain[:-2] if not proven else []):
+    sync_above(bucket, parts, 1 if proven else len(parts))
+
+
+def sync_above(bucket: Bucket, parts: Parts, levels: int) -> None:
+    """Syncs the nearest directories above one, so that the entries on the way to it are durable."""
+    for level in range(1, levels + 1):
+        with bucket.directory_at(parts[:-level]) as directory:
             directory.sync()
-        facts.sync()
 
 
 def _has_entries(facts: Directory, name: str) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Final
 
 from deermem.errors import Corruption, InvalidInputError
 from deermem.format.layout import USERS, bucket_parts, is_windows_device
 from deermem.model.identity import UserId, is_bucket_name
 from deermem.storage.port import Directory, FileSystem, UnexpectedFileType
+
+_MAX_EXACT_NAMES: Final = 10_000
 
 
 @contextmanager
@@ -20,24 +23,14 @@ def trusted() -> Iterator[None]:
         raise Corruption(error.path, error.reason, "nothing is followed out of the user's bucket") from None
 
 
-def open_below(directory: Directory, parts: tuple[str, ...]) -> Directory | None:
-    """Opens a directory some levels below another; `None` when one of them is missing."""
-    current = directory
-    try:
-        for part in parts:
-            below = current.child(part)
-            if current is not directory:
-                current.close()
-            current = below
-    except FileNotFoundError:
-        if current is not directory:
-            current.close()
-        return None
-    return current
-
-
-def open_bucket(file_system: FileSystem, user: UserId) -> Directory | None:
+def open_bucket(file_system: FileSystem, user: UserId, exact_names: set[str]) -> Directory | None:
     """Opens a user's bucket; `None` when there is none.
+
+    Args:
+        file_system: The disk.
+        user: Whose bucket to open.
+        exact_names: Buckets whose names are known to be just these, and not another user's in
+            another case; the function adds to it.
 
     Raises:
         InvalidInputError: The file system ignores case and the bucket is another user's, or the
@@ -54,15 +47,21 @@ def open_bucket(file_system: FileSystem, user: UserId) -> Directory | None:
     if not parts:
         return root
     with trusted(), root:
-        users = open_below(root, parts[:1])
-        if users is None:
+        try:
+            with root.child(parts[0]) as users:
+                bucket = users.child(parts[1])
+                if parts[1] not in exact_names:
+                    if not _is_own_directory(users, parts[1]):
+                        bucket.close()
+                        raise InvalidInputError(
+                            "user_id", f"{user} differs only in case from another user's id"
+                        )
+                    if len(exact_names) >= _MAX_EXACT_NAMES:
+                        exact_names.clear()
+                    exact_names.add(parts[1])
+                return bucket
+        except FileNotFoundError:
             return None
-        with users:
-            bucket = open_below(users, parts[1:])
-            if bucket is not None and not _is_own_directory(users, parts[1]):
-                bucket.close()
-                raise InvalidInputError("user_id", f"{user} differs only in case from another user's id")
-            return bucket
 
 
 def make_bucket(file_system: FileSystem, user: UserId) -> None:

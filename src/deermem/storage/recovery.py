@@ -9,8 +9,8 @@ from deermem.errors import Corruption
 from deermem.format.journal_json import MAX_JOURNAL_BYTES, Journal, decode_journal
 from deermem.format.layout import JOURNAL, RECOVERY
 from deermem.storage.bucket import Bucket
-from deermem.storage.journal import reapply, recovery_directory, sweep
-from deermem.storage.opening import open_below, trusted
+from deermem.storage.journal import reapply, sweep
+from deermem.storage.opening import trusted
 
 _log = logging.getLogger(__name__)
 
@@ -33,18 +33,15 @@ def recover(bucket: Bucket) -> bool:
         # Readers may have seen effects of this journal while its name was not durable yet; after a
         # power loss it must not be missing then. So its name comes first.
         bucket.directory.sync()
-        with recovery_directory(bucket) as recovery:
+        with bucket.directory_at((RECOVERY,), make=True) as recovery:
             if _is_pending(bucket, journal):
                 _log.warning(
                     "completing an interrupted change to revision %d of %s", journal.revision, bucket.user
                 )
                 reapply(bucket, recovery, journal)
             bucket.directory.unlink(JOURNAL)
-    with trusted():
-        opened = open_below(bucket.directory, (RECOVERY,))
-        if opened is not None:
-            with opened as recovery:
-                sweep(recovery)
+    with suppress(FileNotFoundError), bucket.directory_at((RECOVERY,)) as recovery:
+        sweep(recovery)
     return journal is not None
 
 

@@ -10,7 +10,7 @@ from deermem.errors import CommitInDoubt, Corruption, FactConflict, InvalidInput
 from deermem.format.fact_markdown import decode_fact, encode_fact
 from deermem.format.fences_json import encode_fences
 from deermem.format.journal_json import Journal, Parts
-from deermem.format.layout import FACT_SUFFIX, FENCES, fact_parts, facts_parts
+from deermem.format.layout import FACT_SUFFIX, FENCES, RECOVERY, fact_parts, facts_parts
 from deermem.format.manifest_json import encode_manifest
 from deermem.model.changes import NO_FENCES, Before, ChangeSet, Resolution, resolve
 from deermem.model.fact import Fact
@@ -30,7 +30,6 @@ from deermem.storage.journal import (
     is_below_agents,
     prepare_shard,
     publish,
-    recovery_directory,
     stage,
     withdraw,
 )
@@ -95,8 +94,8 @@ def commit(
     revisions = (base.manifest.revision, resolution.manifest.revision)
     deletes = _paths_to_delete(resolution, listed)
     for directory in dict.fromkeys(parts[:-1] for parts, _ in files if is_below_agents(parts)):
-        prepare_shard(bucket.directory, directory)
-    with recovery_directory(bucket) as recovery:
+        prepare_shard(bucket, directory)
+    with bucket.directory_at((RECOVERY,), make=True) as recovery:
         try:
             staged = stage(recovery, operation, revisions, files, manifest, deletes, inline_limit)
             _promise(bucket, recovery, staged)

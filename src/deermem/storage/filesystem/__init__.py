@@ -44,6 +44,7 @@ class LocalFileSystem:
         descriptors: bool = os.open in os.supports_dir_fd,
     ) -> None:
         self._root = Path(os.path.realpath(os.fspath(root)))
+        self._root_path = str(self._root)
         self.directory_mode = directory_mode
         self.file_mode = file_mode
         self._descriptors = descriptors
@@ -54,7 +55,7 @@ class LocalFileSystem:
     @property
     def root(self) -> str:
         """The storage root as an absolute path."""
-        return str(self._root)
+        return self._root_path
 
     @property
     def windows_names(self) -> bool:
@@ -68,14 +69,14 @@ class LocalFileSystem:
             OSError: ESTALE, when another file system lies at the root than before: a mount that
                 vanished looks like an empty directory and must not be taken for an empty store.
         """
-        device = os.stat(self._root).st_dev
+        device = os.stat(self._root_path).st_dev
         if self._device is None:
             self._device = device
         elif self._device != device:
             raise OSError(errno.ESTALE, "the storage root is on another file system than before", self.root)
         if not self._descriptors:
-            return PathDirectory(self, ".", str(self._root))
-        return LocalDirectory(self, ".", os.open(self._root, DIRECTORY_FLAGS))
+            return PathDirectory(self, ".", self._root_path)
+        return LocalDirectory(self, ".", os.open(self._root_path, DIRECTORY_FLAGS))
 
     def make_root(self) -> None:
         """Makes the storage root and syncs the directories that have a new entry."""
