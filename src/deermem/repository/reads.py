@@ -73,16 +73,16 @@ class Reads(RepositoryCore):
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
             raise InvalidInputError("limit", f"must be an integer from 1 to {MAX_PAGE:,}")
         accepts = fact_filter(filters)
-        problems: tuple[Problem, ...] = ()
-        if skip_corrupt:
-            nothing = (Snapshot.of(scope, NO_MANIFEST, ()), problems)
-            snapshot, problems = self._read(scope.user, lambda view: view.readable_facts(scope), nothing)
-        else:
-            snapshot = self.snapshot(scope)
+        snapshot, problems = self.readable_snapshot(scope) if skip_corrupt else (self.snapshot(scope), ())
         after = "" if cursor is None else parse_fact_id(cursor)
         found = [fact for fact in snapshot.facts if fact.id > after and accepts(fact)]
         more = found[limit - 1].id if len(found) > limit else None
         return FactPage(tuple(found[:limit]), more, snapshot.revision, problems)
+
+    def readable_snapshot(self, scope: Scope) -> tuple[Snapshot, tuple[Problem, ...]]:
+        """Returns the facts of a scope that can be read, and what is wrong with each of the others."""
+        nothing: tuple[Snapshot, tuple[Problem, ...]] = (Snapshot.of(scope, NO_MANIFEST, ()), ())
+        return self._read(scope.user, lambda view: view.readable_facts(scope), nothing)
 
     def get_manifest(self, user_id: str | None) -> Manifest:
         """Returns the revision and the summaries of a user."""
