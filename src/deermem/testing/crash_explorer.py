@@ -1,0 +1,340 @@
+"""Stops an operation after every change of the disk, in every way the disk allows, and recovers.
+
+    report = explore(scenario)
+    assert report.violations == 0, str(report)
+
+At each stop point the process is killed, with or without a loss of power, and the next access must
+show the memory as it was before the operation or as it is after it, keep showing it, and leave a
+store that works. Recoveries are interrupted in the same ways.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from deermem.errors import LockTimeout
+from deermem.model.fact import FactDraft
+from deermem.model.identity import FactId, Scope
+from deermem.testing.crash_report import Report, Trace, Violation
+from deermem.testing.crash_scenario import Laboratory, Omission, Scenario
+from deermem.testing.disk_steps import Step
+from deermem.testing.memory_model import MemoryModel, Observation, observe
+from deermem.testing.power_loss import PowerLosses
+from deermem.testing.simulated_disk import SimulatedDisk
+
+PROBE: Final = FactId("probe")
+PROBE_TEXT: Final = "Written after the recovery."
+_OURS: Final = frozenset(["memory.json", ".memory.lock", ".memory.fences.json"])
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds an exploration; what is beyond is sampled with the seed.
+
+    Args:
+        states: How many disk states of the operation's stop points to visit.
+        recovery_states: How many of the recoveries' stop points.
+        recovery_states_per_stop: How many of one stop point of a recovery.
+        depth: How many recoveries in a row are interrupted.
+        seed: Chooses the samples.
+    """
+
+    states: int = 100_000
+    recovery_states: int = 100_000
+    recovery_states_per_stop: int = 64
+    depth: int = 2
+    seed: int = 0
+
+
+class Allowed(NamedTuple):
+    """Says which memories may be found, and what a violation of that means."""
+
+    memories: tuple[int, ...]
+    otherwise: str
+
+
+class Problem(NamedTuple):
+    """Is something that is wrong with a disk state, however it came about."""
+
+    kind: str
+    detail: str
+
+
+class Stop(NamedTuple):
+    """Is a point at which a process may be interrupted: the disk right after a step."""
+
+    name: str
+    disk: SimulatedDisk
+    settled: bool
+
+
+class Visit(NamedTuple):
+    """Is a disk state to be looked at, what is allowed there, and how it came about."""
+
+    disk: SimulatedDisk
+    allowed: Allowed
+    trace: Trace
+
+
+BEFORE: Final = 0
+AFTER: Final = 1
+EITHER: Final = Allowed((BEFORE, AFTER), "half a transaction")
+
+
+def explore(scenario: Scenario, limits: Limits = Limits(), omits: Omission | None = None) -> Report:
+    """Explores one operation.
+
+    Args:
+        scenario: The operation and where it starts.
+        limits: How much to explore.
+        omits: Plants a fault, see `SimulatedProcess`.
+    """
+    return Explorer(scenario, limits, omits).run()
+
+
+class Explorer:
+    """Explores one scenario; see `explore`."""
+
+    def __init__(self, scenario: Scenario, limits: Limits, omits: Omission | None) -> None:
+        self._scenario = scenario
+        self._limits = limits
+        self._laboratory = Laboratory(scenario, omits)
+        self._rng = random.Random(limits.seed)  # noqa: S311 - a sample, not a secret
+        self._report = Report(operations=[scenario.name], seed=limits.seed)
+        self._memories: list[Observation] = []
+        self._observed: dict[bytes, int | Problem] = {}
+        self._checked: set[bytes] = set()
+        self._written: dict[tuple[bytes, MemoryModel], list[Problem]] = {}
+        self._queued: set[tuple[bytes, Allowed]] = set()
+
+    def run(self) -> Report:
+        """Explores the operation, then the recoveries."""
+        frontier = []
+        stops = list(self._stops_of_the_operation())
+        allowed = self._allowed_at(stops)
+        self._report.stop_points = len(stops)
+        per_stop = fair_share(self._limits.states, [PowerLosses(stop.disk.state).bound + 1 for stop in stops])
+        for stop, permitted in zip(stops, allowed, strict=True):
+            if PowerLosses(stop.disk.state).bound > per_stop:
+                self._sampled()
+            for visit in self._visits(stop, permitted, Trace(self._scenario.name), per_stop):
+                self._report.states += 1
+                frontier += self._look(visit)
+        for _ in range(self._limits.depth):
+            frontier = self._interrupt_recoveries(frontier)
+        self._report.distinct = len(self._checked)
+        return self._report
+
+    def _sampled(self) -> None:
+        if not self._report.sampled:
+            self._report.sampled.append(self._scenario.name)
+
+    def _stops_of_the_operation(self) -> Iterator[Stop]:
+        disk = self._laboratory.initial_disk()
+        self._memories.append(self._expected(disk, self._scenario.before()))
+        running = disk.fork()
+        stops = [Stop("before the first step", running.fork(), False)]
+        process, repository = self._laboratory.open(running, "operation")
+
+        def note(step: Step) -> None:
+            if step.changing:
+                stops.append(Stop(f"after step {step.index}: {step}", running.fork(keep_locks=True), False))
+
+        running.after_step = note
+        self._scenario.operation.run(repository)
+        if process.handles:
+            names = sorted(handle.path for handle in process.handles)
+            self._add(Problem("handles left open", ", ".join(names)), Trace(self._scenario.name))
+        self._memories.append(self._expected(running.fork(), self._scenario.after()))
+        yield from stops
+        yield Stop("after it returned", running.fork(), True)
+
+    def _expected(self, disk: SimulatedDisk, model: MemoryModel) -> Observation:
+        seen = self._read(disk.fork(), 0)
+        if seen.model() != model:
+            raise ValueError(f"{self._scenario.name}: the store holds {seen.model()}, the model says {model}")
+        return seen
+
+    def _allowed_at(self, stops: Sequence[Stop]) -> list[Allowed]:
+        """Lets another process read at each stop point, and tells what is allowed from then on."""
+        # An operation that only reads has the same memory before and after it.
+        done = (self._number_of(self._memories[AFTER]),)
+        allowed = []
+        current = EITHER
+        for number, stop in enumerate(stops):
+            if stop.settled:
+                current = Allowed(done, "an acknowledged change is lost")
+            elif (self._live_reading(stop, number),) == done and current is EITHER:
+                current = Allowed(done, "a change that a reader saw is lost")
+            allowed.append(current)
+        return allowed
+
+    def _live_reading(self, stop: Stop, number: int) -> int | None:
+        trace = Trace(self._scenario.name).then(f"another process reads {stop.name}")
+        try:
+            seen = self._read(stop.disk.fork(keep_locks=True), number)
+        except LockTimeout:
+            return None
+        except Exception as error:  # noqa: BLE001 - whatever it is, the reader should not have seen it
+            self._add(Problem(f"a reader got {type(error).__name__}", str(error)), trace)
+            return None
+        if seen not in self._memories[: AFTER + 1]:
+            self._add(Problem("a reader saw an uncommitted state", self._difference(seen)), trace)
+        return self._number_of(seen)
+
+    def _visits(self, stop: Stop, allowed: Allowed, trace: Trace, limit: int) -> Iterator[Visit]:
+        yield Visit(stop.disk.fork(), allowed, trace.then(f"killed {stop.name}"))
+        for survivor in stop.disk.crash_states(limit, self._limits.seed):
+            yield Visit(survivor.disk, allowed, trace.then(f"power lost {stop.name}", survivor.lost))
+
+    def _look(self, visit: Visit) -> list[Visit]:
+        """Checks a disk state; returns it if its recovery was not yet interrupted."""
+        key = visit.disk.digest()
+        found = self._observation(visit.disk, key)
+        if key not in self._checked:
+            self._checked.add(key)
+            for problem in [found] if isinstance(found, Problem) else self._write_after(visit.disk, found):
+                self._add(problem, visit.trace)
+        if isinstance(found, Problem):
+            return []
+        if found not in visit.allowed.memories:
+            kind = EITHER.otherwise if found > AFTER else visit.allowed.otherwise
+            self._add(Problem(kind, self._difference(self._memories[found])), visit.trace)
+        if (key, visit.allowed) in self._queued:
+            return []
+        self._queued.add((key, visit.allowed))
+        return [visit]
+
+    def _interrupt_recoveries(self, frontier: list[Visit]) -> list[Visit]:
+        further: list[Visit] = []
+        self._rng.shuffle(frontier)
+        for number, visit in enumerate(frontier):
+            for child in self._interruptions(visit):
+                if self._report.recovery_states >= self._limits.recovery_states:
+                    self._sampled()
+                    return further
+                self._report.recovery_states += 1
+                further += self._look(child)
+            frontier[number] = visit._replace(disk=_GONE)
+        return further
+
+    def _interruptions(self, visit: Visit) -> Iterator[Visit]:
+        key = visit.disk.digest()
+        running = visit.disk.fork()
+        stops: list[Stop] = []
+        answers: list[bool] = []
+
+        def note(step: Step) -> None:
+            if step.changing:
+                name = f"after step {step.index}: {step}"
+                stops.append(Stop(name, running.fork(), bool(answers)))
+
+        running.after_step = note
+        seen = self._read(running, key[0], answers)
+        stops.append(Stop("after it had answered", running.fork(), True))
+        shown = Allowed((self._number_of(seen),), "a state that a recovery had shown is lost")
+        self._report.recovery_stop_points += len(stops)
+        trace = visit.trace.then("recovery by the next reader")
+        for stop in stops:
+            allowed = shown if stop.settled else visit.allowed
+            if PowerLosses(stop.disk.state).bound > self._limits.recovery_states_per_stop:
+                self._sampled()
+            yield from self._visits(stop, allowed, trace, self._limits.recovery_states_per_stop)
+
+    def _observation(self, disk: SimulatedDisk, key: bytes) -> int | Problem:
+        """Recovers a copy of a disk by reading it; returns the number of the memory that was found."""
+        known = self._observed.get(key)
+        if known is None:
+            try:
+                known = self._number_of(self._read(disk.fork(), key[0]))
+            except Exception as error:  # noqa: BLE001 - a recovery must not raise at all
+                known = Problem(f"recovery raised {type(error).__name__}", str(error))
+            self._observed[key] = known
+        return known
+
+    def _read(self, disk: SimulatedDisk, first: int, answers: list[bool] | None = None) -> Observation:
+        process, repository = self._laboratory.open(disk, "recovery")
+        seen = observe(
+            repository,
+            self._scenario.user_id,
+            self._scenario.agents,
+            (*self._scenario.fact_ids(), PROBE),
+            first=first,
+            answered=lambda: None if answers is None else answers.append(True),
+        )
+        if process.handles:
+            raise ValueError(f"handles left open: {sorted(handle.path for handle in process.handles)}")
+        return seen
+
+    def _write_after(self, disk: SimulatedDisk, found: int) -> list[Problem]:
+        """Writes to a copy of a disk as the first access after the interruption."""
+        before = self._memories[found].model()
+        copy = disk.fork()
+        _, repository = self._laboratory.open(copy, "write")
+        scope = Scope.of(self._scenario.user_id)
+        try:
+            delta = repository.upsert_fact(scope, FactDraft(PROBE_TEXT, id=PROBE))
+        except Exception as error:  # noqa: BLE001 - the next write must work
+            return [Problem(f"the next write raised {type(error).__name__}", str(error))]
+        if delta.revision != before.revision + 1:
+            return [
+                Problem("the next write got a wrong revision", f"{delta.revision} after {before.revision}")
+            ]
+        after = before.put(scope.agent, PROBE, PROBE_TEXT).committed()
+        key = (copy.digest(), after)
+        if key not in self._written:
+            self._written[key] = list(self._problems_of_a_write(copy, after))
+        return self._written[key]
+
+    def _problems_of_a_write(self, disk: SimulatedDisk, after: MemoryModel) -> Iterator[Problem]:
+        names = {fact.fact_id + ".md" for fact in after.facts} | _OURS
+        files = [path for path, data in disk.tree().items() if data is not None]
+        strays = [path for path in files if path.rpartition("/")[2] not in names]
+        if strays:
+            yield Problem("files left over after the next write", ", ".join(strays))
+        limit = self._limits.recovery_states_per_stop
+        for survivor in disk.crash_states(limit, self._limits.seed):
+            found = self._observation(survivor.disk, survivor.disk.digest())
+            if isinstance(found, Problem):
+                yield Problem(
+                    f"after the next write: {found.kind}", f"{found.detail} (lost: {survivor.lost})"
+                )
+            elif self._memories[found].model() != after:
+                difference = self._difference(self._memories[found])
+                yield Problem("the next write is lost", f"{difference} (lost: {survivor.lost})")
+
+    def _number_of(self, seen: Observation) -> int:
+        if seen not in self._memories:
+            self._memories.append(seen)
+        return self._memories.index(seen)
+
+    def _difference(self, seen: Observation) -> str:
+        """Says in a line how a memory differs from those before and after the operation."""
+        before, after, found = (memory.model() for memory in (*self._memories[: AFTER + 1], seen))
+        lines = [f"revision {found.revision} (before: {before.revision}, after: {after.revision})"]
+        for name, model in (("before", before), ("after", after)):
+            missing = sorted(fact.fact_id for fact in model.facts - found.facts)
+            added = sorted(fact.fact_id for fact in found.facts - model.facts)
+            summaries = "" if found.summaries == model.summaries else ", other summaries"
+            lines.append(f"compared with {name}: lacks {missing}, has {added} beyond it{summaries}")
+        return "; ".join(lines)
+
+    def _add(self, problem: Problem, trace: Trace) -> None:
+        self._report.add(Violation(problem.kind, problem.detail, trace))
+
+
+_GONE: Final = SimulatedDisk()
+
+
+def fair_share(budget: int, wishes: Sequence[int]) -> int:
+    """Returns the limit per wish at which all wishes together fit a budget."""
+    left = budget
+    for number, wish in enumerate(sorted(wishes)):
+        share = left // (len(wishes) - number)
+        if wish > share:
+            return max(share, 1)
+        left -= wish
+    return max(wishes, default=1)

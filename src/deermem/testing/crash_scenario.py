@@ -1,0 +1,123 @@
+"""What a crash exploration starts from: a disk, an operation, and the memory before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import count
+from types import MappingProxyType
+from typing import Any, Final
+
+from deermem.model.identity import DEFAULT_AGENT
+from deermem.repository import MemoryRepository
+from deermem.testing.disk_steps import SimulatedDeath, Step
+from deermem.testing.memory_model import Action, MemoryModel
+from deermem.testing.simulated_disk import EPOCH, SimulatedDisk
+from deermem.testing.simulated_filesystem import SimulatedFileSystem
+
+Omission = Callable[[Step, list[Step]], bool]
+
+# The parts of an exploration write at times of their own, whatever ran before them on other paths.
+_TIMES: Final = MappingProxyType(
+    {
+        name: EPOCH + timedelta(days=day)
+        for day, name in enumerate(("setup", "operation", "recovery", "write"))
+    }
+)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Describes one operation to interrupt.
+
+    `setup` brings the disk into its initial state, which is durable as a whole unless `settled` is
+    false. With `interrupted` that action ran last and its process died right after the first step
+    that `interrupted_at` selects. `options` are passed to the repository.
+    """
+
+    name: str
+    operation: Action
+    setup: tuple[Action, ...] = ()
+    user_id: str | None = "alice"
+    agents: tuple[str, ...] = (DEFAULT_AGENT,)
+    settled: bool = True
+    interrupted: Action | None = None
+    interrupted_at: Callable[[Step], bool] = lambda _: False
+    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def before(self) -> MemoryModel:
+        """Returns the memory that the setup makes."""
+        memory = MemoryModel()
+        for action in (*self.setup, *([self.interrupted] if self.interrupted else [])):
+            memory = action.model(memory)
+        return memory
+
+    def after(self) -> MemoryModel:
+        """Returns the memory that the operation makes of it."""
+        return self.operation.model(self.before())
+
+    def fact_ids(self) -> tuple[str, ...]:
+        """Returns the ids of all facts that are there before or after."""
+        return tuple(sorted({fact.fact_id for fact in self.before().facts | self.after().facts}))
+
+
+class Laboratory:
+    """Starts processes of one scenario so that the same disk always leads to the same steps.
+
+    `omits` plants a fault: the steps that every process leaves out.
+    """
+
+    def __init__(self, scenario: Scenario, omits: Omission | None = None) -> None:
+        self.scenario = scenario
+        self._omits = omits
+
+    def open(
+        self, disk: SimulatedDisk, part: str, *, seconds: int = 0
+    ) -> tuple[SimulatedFileSystem, MemoryRepository]:
+        """Starts a process with a new repository; `part` and `seconds` fix its time."""
+        process = disk.process(part)
+        process.omits = self._omits
+        moment = _TIMES[part] + timedelta(seconds=seconds)
+        return process, self._repository(process, moment)
+
+    def initial_disk(self) -> SimulatedDisk:
+        """Runs the setup."""
+        disk = SimulatedDisk()
+        for number, action in enumerate(self.scenario.setup):
+            _, repository = self.open(disk, "setup", seconds=number)
+            action.run(repository)
+        if self.scenario.interrupted is not None:
+            self._interrupt(disk, self.scenario.interrupted)
+        if self.scenario.settled:
+            disk.settle()
+        return disk.fork()
+
+    def _interrupt(self, disk: SimulatedDisk, action: Action) -> None:
+        process, repository = self.open(disk, "setup", seconds=len(self.scenario.setup))
+
+        def die(step: Step) -> None:
+            if self.scenario.interrupted_at(step):
+                process.kill()
+
+        disk.after_step = die
+        try:
+            action.run(repository)
+        except SimulatedDeath:
+            return
+        finally:
+            disk.after_step = None
+        raise ValueError(f"{action.name} was not interrupted")
+
+    def _repository(self, process: SimulatedFileSystem, moment: datetime) -> MemoryRepository:
+        numbers = count(1)
+
+        def new_token() -> str:
+            # A token is never used twice, and equal disks lead to equal tokens.
+            paths = list(process.disk.tree())
+            candidates = (f"{number:032x}" for number in numbers)
+            return next(token for token in candidates if not any(token in path for path in paths))
+
+        return MemoryRepository(
+            process, clock=lambda: moment, new_token=new_token, lock_timeout=1.0, **self.scenario.options
+        )
