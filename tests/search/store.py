@@ -42,8 +42,8 @@ class Store:
             manifest, facts = self.states.get(scope.user, (NO_MANIFEST, {}))
         return Snapshot.of(scope, manifest, [fact for key, fact in facts.items() if key[0] == scope.agent])
 
-    def commit(self, user: UserId, changes: ChangeSet) -> Delta:
-        """Commits and tells nobody, as another process would."""
+    def commit(self, user: UserId, changes: ChangeSet, tell: Listener | None = None) -> Delta:
+        """Commits; a change that comes to nothing is no commit and is not told."""
         keys = changes.fact_keys()
         with self.lock:
             manifest, facts = self.states.get(user, (NO_MANIFEST, {}))
@@ -59,7 +59,7 @@ class Store:
             facts = {key: fact for key, fact in facts.items() if key not in outcome.deleted}
             facts.update({(fact.scope.agent, fact.id): fact for fact in outcome.written})
             self.states[user] = outcome.manifest, facts
-        return Delta(
+        delta = Delta(
             outcome.manifest.revision,
             outcome.manifest.last_updated,
             outcome.written,
@@ -67,13 +67,13 @@ class Store:
             outcome.deleted,
             outcome.cleared,
         )
+        if tell is not None and outcome.manifest is not manifest:
+            tell(user, delta)
+        return delta
 
     def apply(self, user: UserId, changes: ChangeSet) -> Delta:
         """Commits and tells whoever listens."""
-        delta = self.commit(user, changes)
-        if self.tell is not None:
-            self.tell(user, delta)
-        return delta
+        return self.commit(user, changes, self.tell)
 
     def put(self, scope: Scope, **contents: str) -> Delta:
         """Writes facts, content by id, and tells."""

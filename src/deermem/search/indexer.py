@@ -58,10 +58,12 @@ class Indexer:
         self._follower = None if guarded is None else Follower(guarded, load, patience, max_users)
 
     def committed(self, user: UserId, delta: Delta) -> None:
-        """Tells the adapter of a commit, also of one that changed no fact; the locks are released.
+        """Tells the adapter of a commit; to be called after the locks are released.
 
-        What the adapter raises stays here: the scope becomes stale. While another thread is telling
-        commits of this user, it tells this one too.
+        Call it for every commit, also for one of summaries alone, and for nothing else: a change that
+        came to nothing reports a revision that may be another process's. What the adapter raises
+        stays here: the scope becomes stale. While another thread is telling commits of this user, it
+        tells this one too.
         """
         if self._follower is not None:
             self._follower.committed(user, delta)
