@@ -42,7 +42,7 @@ def dump_compact(value: Any) -> str:
 def dump_document(value: dict[str, Any]) -> bytes:
     """Returns a JSON document with one key a line, that ends in a line feed.
 
-    The standard library writes indented JSON in Python, at ten times the cost; lists stay on one line.
+    Lists stay on one line. The standard library's own indented output takes about twice as long.
     """
     return (_indented(value, "\n") + "\n").encode("utf-8")
 
