@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from deermem.format.fact_canonical import read_canonical
+from deermem.format.fact_fields import KNOWN_KEYS, SOURCE_KEYS
 from deermem.format.fact_markdown import decode_fact, decode_text
 from deermem.format.strict_json import dump_compact
 from deermem.model.fact import ExtraField, Fact, FactDraft, Source, next_fact
@@ -93,11 +94,12 @@ def extra_fields(reserved: frozenset[str]) -> st.SearchStrategy[tuple[ExtraField
     return st.lists(fields, max_size=3, unique_by=lambda field: field.key).map(tuple)
 
 
-KNOWN = frozenset(["id", "type", "threadId"])
 sources = st.one_of(
     st.sampled_from(["manual", "consolidation", "import", "unknown"]).map(Source.parse),
     texts.map(Source.parse),
-    st.builds(Source, st.sampled_from(["conversation", "manual"]), st.none() | texts, extra_fields(KNOWN)),
+    st.builds(
+        Source, st.sampled_from(["conversation", "manual"]), st.none() | texts, extra_fields(SOURCE_KEYS)
+    ),
 )
 
 
@@ -117,7 +119,7 @@ def facts(draw: st.DrawFn) -> Fact:
         source_error=draw(st.none() | texts),
         last_confirmed_at=draw(st.none() | timestamps),
         confirmation_count=draw(counts),
-        extra=draw(extra_fields(KNOWN)),
+        extra=draw(extra_fields(KNOWN_KEYS)),
     )
     return next_fact(draft, draw(scopes), draw(timestamps), None)
 
@@ -150,13 +152,91 @@ def bucket_scope(bucket: str) -> Scope:
 
 
 FRAGMENTS = [
-    *("---\n", "...\n", "# note\n", "\n", "\r\n", "\r", "\t", " ", "  ", ":", ": ", "- ", "? ", "&a ", "*a", "!!str "),
-    *("!x ", "!", "|\n", "|+\n", ">-\n", "  x\n", "[", "]", "{", "}", ",", '"', "'", "\\", "null", "~", "1", "0.5"),
-    *("true", "2", "3", "x: 1\n", "x:\n  - a\n  # b\n", "x: |+\n  a\n\n", "? x\n: y\n", '"x y": {a: [b, c]}\n'),
-    *("id: fact_ab12\n", "topics: a\n", "source: manual\n", "category: mine\n", "revision: 7\n", "a: &b c\nd: *b\n"),
-    *("<<: {a: b}\n", "<<<<<<< a\n", "=======\n", ">>>>>>> a\n", "x: 'a\n  b'\n", 'x: "a\nb"\n', "x: [a,\nb]\n"),
-    *("\ufeff", "\x85", "\u2028", "\x00", "\x0c", "\xa0", "é", "🦌", "%YAML 1.1\n", "# T\n", "x: 2026-07-19\n"),
-    *("createdAt: 2026-07-19\n", "confidence: 1\n", "status: active\n", "user_id: alice\n", "# a\nx: y\n# b\n"),
+    *(
+        "---\n",
+        "...\n",
+        "# note\n",
+        "\n",
+        "\r\n",
+        "\r",
+        "\t",
+        " ",
+        "  ",
+        ":",
+        ": ",
+        "- ",
+        "? ",
+        "&a ",
+        "*a",
+        "!!str ",
+    ),
+    *(
+        "!x ",
+        "!",
+        "|\n",
+        "|+\n",
+        ">-\n",
+        "  x\n",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        '"',
+        "'",
+        "\\",
+        "null",
+        "~",
+        "1",
+        "0.5",
+    ),
+    *(
+        "true",
+        "2",
+        "3",
+        "x: 1\n",
+        "x:\n  - a\n  # b\n",
+        "x: |+\n  a\n\n",
+        "? x\n: y\n",
+        '"x y": {a: [b, c]}\n',
+    ),
+    *(
+        "id: fact_ab12\n",
+        "topics: a\n",
+        "source: manual\n",
+        "category: mine\n",
+        "revision: 7\n",
+        "a: &b c\nd: *b\n",
+    ),
+    *(
+        "<<: {a: b}\n",
+        "<<<<<<< a\n",
+        "=======\n",
+        ">>>>>>> a\n",
+        "x: 'a\n  b'\n",
+        'x: "a\nb"\n',
+        "x: [a,\nb]\n",
+    ),
+    *(
+        "\ufeff",
+        "\x85",
+        "\u2028",
+        "\x00",
+        "\x0c",
+        "\xa0",
+        "é",
+        "🦌",
+        "%YAML 1.1\n",
+        "# T\n",
+        "x: 2026-07-19\n",
+    ),
+    *(
+        "createdAt: 2026-07-19\n",
+        "confidence: 1\n",
+        "status: active\n",
+        "user_id: alice\n",
+        "# a\nx: y\n# b\n",
+    ),
 ]
 
 
@@ -182,7 +262,7 @@ def mutations(draw: st.DrawFn, document: str) -> str:
                 lines.insert(draw(st.sampled_from(range(len(lines)))), line)
             case "move":
                 lines.insert(draw(st.sampled_from(range(len(lines)))), lines.pop(row))
-            case "drop":
+            case _:
                 del lines[row]
         document = "".join(lines)
     return document

@@ -3,7 +3,8 @@
 A missing key and a null mean the same. Text fields take a scalar's text as it stands in the file, so
 `user_id: 123`, `agent_name: no`, `threadId: 1e3` and unquoted dates are text; numbers follow the YAML 1.2
 core schema, and a quoted number is text. `schemaVersion`, `category`, `topics`, `confidence`, `status`,
-`source` and `consolidatedFrom` have defaults; whatever else is missing is corruption.
+`source` and `consolidatedFrom` have defaults, a missing `user_id` is the user without an id and a missing
+`agent_name` the default agent; whatever else is missing is corruption.
 """
 
 from __future__ import annotations
@@ -106,8 +107,12 @@ def _check_scope(fields: dict[str, Node], scope: Scope) -> None:
     user, raw = _text(fields, "user_id"), scope.user.raw
     if user != raw and (None in (user, raw) or safe_user_id(user or "") != scope.user.bucket):
         raise InvalidInputError("user_id", "is missing" if user is None else "is another user's")
-    agent = _required(fields, "agent_name")
-    if agent != scope.agent and (scope.agent == DEFAULT_AGENT or parse_agent_name(agent) != scope.agent):
+    agent = _text(fields, "agent_name")
+    if agent is None and scope.agent != DEFAULT_AGENT:
+        raise InvalidInputError("agent_name", "is missing")
+    if agent not in (None, scope.agent) and (
+        scope.agent == DEFAULT_AGENT or parse_agent_name(agent) != scope.agent
+    ):
         raise InvalidInputError("agent_name", "is another agent's")
 
 

@@ -30,13 +30,13 @@ def encode_fact(fact: Fact) -> bytes:
         InvalidInputError: The document could not be read back: it is too large, or an unknown field
             has the name of a known one, occurs twice, or holds what YAML cannot.
     """
-    front = _front_matter(fact)
-    if fact.extra or fact.source.extra or len(front) > _SURELY_READABLE:
-        _check_readable(front, fact)
-    text = f"{FENCE}\n{front}{FENCE}\n\n# {fact.title}\n\n{fact.content}\n"
-    if has_conflict(text):
-        text = f"{FENCE}\n{INTENDED_MARKERS}{text[len(FENCE) + 1 :]}"
     try:
+        front = _front_matter(fact)
+        if fact.extra or fact.source.extra or len(front) > _SURELY_READABLE:
+            _check_readable(front, fact)
+        text = f"{FENCE}\n{front}{FENCE}\n\n# {fact.title}\n\n{fact.content}\n"
+        if has_conflict(text):
+            text = f"{FENCE}\n{INTENDED_MARKERS}{text[len(FENCE) + 1 :]}"
         data = text.encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidInputError("fact", "contains a lone surrogate") from None
@@ -55,8 +55,8 @@ def _check_readable(front: str, fact: Fact) -> None:
     except yaml_nodes.UnreadableYaml as error:
         field = "extra" if fact.extra or fact.source.extra else "fact"
         raise InvalidInputError(field, f"cannot be written: {error.reason}") from None
-    if keys != {field.key for field in fact.extra}:
-        raise InvalidInputError("extra", "has source text with other keys")
+    if keys != {field.key for field in fact.extra} or not front.endswith("\n"):
+        raise InvalidInputError("extra", "has source text that is not an entry of its key")
 
 
 def _front_matter(fact: Fact) -> str:
