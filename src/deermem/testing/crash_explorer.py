@@ -75,6 +75,7 @@ class Visit(NamedTuple):
     """Is a disk state to be looked at, what is allowed there, and how it came about."""
 
     disk: SimulatedDisk
+    key: bytes
     allowed: Allowed
     trace: Trace
 
@@ -109,6 +110,7 @@ class Explorer:
         self._checked: set[bytes] = set()
         self._written: dict[tuple[bytes, MemoryModel], list[Problem]] = {}
         self._queued: set[tuple[bytes, Allowed]] = set()
+        self._stopped: set[tuple[bytes, Allowed]] = set()
 
     def run(self) -> Report:
         """Explores the operation, then the recoveries."""
@@ -186,13 +188,18 @@ class Explorer:
         return self._number_of(seen)
 
     def _visits(self, stop: Stop, allowed: Allowed, trace: Trace, limit: int) -> Iterator[Visit]:
-        yield Visit(stop.disk.fork(), allowed, trace.then(f"killed {stop.name}"))
+        key = stop.disk.digest()
+        if (key, allowed) in self._stopped:
+            return
+        self._stopped.add((key, allowed))
+        yield Visit(stop.disk.fork(), key, allowed, trace.then(f"killed {stop.name}"))
         for survivor in stop.disk.crash_states(limit, self._limits.seed):
-            yield Visit(survivor.disk, allowed, trace.then(f"power lost {stop.name}", survivor.lost))
+            loss = trace.then(f"power lost {stop.name}", survivor.lost)
+            yield Visit(survivor.disk, survivor.digest, allowed, loss)
 
     def _look(self, visit: Visit) -> list[Visit]:
-        """Checks a disk state; returns it if its recovery was not yet interrupted."""
-        key = visit.disk.digest()
+        """Checks a disk state; returns it if its recovery is still to be interrupted."""
+        key = visit.key
         found = self._observation(visit.disk, key)
         if key not in self._checked:
             self._checked.add(key)
@@ -222,7 +229,6 @@ class Explorer:
         return further
 
     def _interruptions(self, visit: Visit) -> Iterator[Visit]:
-        key = visit.disk.digest()
         running = visit.disk.fork()
         stops: list[Stop] = []
         answers: list[bool] = []
@@ -233,7 +239,7 @@ class Explorer:
                 stops.append(Stop(name, running.fork(), bool(answers)))
 
         running.after_step = note
-        seen = self._read(running, key[0], answers)
+        seen = self._read(running, visit.key[0], answers)
         stops.append(Stop("after it had answered", running.fork(), True))
         shown = Allowed((self._number_of(seen),), "a state that a recovery had shown is lost")
         self._report.recovery_stop_points += len(stops)
@@ -297,7 +303,7 @@ class Explorer:
             yield Problem("files left over after the next write", ", ".join(strays))
         limit = self._limits.recovery_states_per_stop
         for survivor in disk.crash_states(limit, self._limits.seed):
-            found = self._observation(survivor.disk, survivor.disk.digest())
+            found = self._observation(survivor.disk, survivor.digest)
             if isinstance(found, Problem):
                 yield Problem(
                     f"after the next write: {found.kind}", f"{found.detail} (lost: {survivor.lost})"

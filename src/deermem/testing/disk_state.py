@@ -12,7 +12,9 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Final
 
 SECTOR: Final = 512
@@ -33,13 +35,18 @@ def remnants(data: bytes) -> tuple[bytes, ...]:
     return tuple(dict.fromkeys((data, b"", bytes(size), data[:half], data[:last], *torn)))
 
 
+@lru_cache(maxsize=10_000)
+def _content_digest(data: bytes) -> str:
+    return blake2b(data, digest_size=12).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class FileInode:
     """Is a file's content and identity.
 
     `survivors` is what the file may hold after a loss of power: exactly `data` once it is synced.
     After a failed sync the kernel may have dropped the data and forgotten about it: `forsaken` files
-    sync without an error and without an effect.
+    sync without an error and without an effect. `fingerprint` stands for all of this in digests.
     """
 
     number: int
@@ -47,6 +54,11 @@ class FileInode:
     mtime_ns: int
     survivors: tuple[bytes, ...]
     forsaken: bool = False
+    fingerprint: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        contents = ":".join(map(_content_digest, (self.data, *self.survivors)))
+        object.__setattr__(self, "fingerprint", f"{contents}:{self.forsaken}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import combinations, islice, product
 from math import prod
@@ -36,6 +35,7 @@ class PowerLoss:
 
     state: DiskState
     lost: tuple[str, ...]
+    digest: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ def _distinct(losses: Iterator[PowerLoss]) -> Iterator[PowerLoss]:
         key = digest(loss.state)
         if key not in seen:
             seen.add(key)
-            yield loss
+            yield PowerLoss(loss.state, loss.lost, key)
 
 
 def digest(state: DiskState) -> bytes:
@@ -284,9 +284,8 @@ def digest(state: DiskState) -> bytes:
         file = state.files.get(inode)
         if file is None:
             return state.directories[inode].path + "/"
-        contents = ":".join(map(_content_digest, (file.data, *file.survivors)))
         # The order tells two names of one file from two files with the same content.
-        return f"{order.setdefault(inode, len(order))}:{contents}:{file.forsaken}"
+        return f"{order.setdefault(inode, len(order))}:{file.fingerprint}"
 
     def add_names(title: str, names: Mapping[str, int]) -> None:
         lines = [title, *(f"{name}={reference(entry)}" for name, entry in sorted(names.items())), ""]
@@ -306,8 +305,3 @@ def digest(state: DiskState) -> bytes:
     for directory in sorted({effect.directory for effect in state.effects}):
         add_names(f"{state.directories[directory].path} durable", state.directories[directory].durable)
     return hashed.digest()
-
-
-@lru_cache(maxsize=100_000)
-def _content_digest(data: bytes) -> str:
-    return blake2b(data, digest_size=12).hexdigest()

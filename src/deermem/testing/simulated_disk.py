@@ -37,6 +37,7 @@ class Survivor:
 
     disk: SimulatedDisk
     lost: tuple[str, ...]
+    digest: bytes
 
 
 class SimulatedDisk:
@@ -99,7 +100,7 @@ class SimulatedDisk:
             else power_losses(self.state, limit, random.Random(seed))  # noqa: S311 - a sample, not a secret
         )
         for loss in losses:
-            yield Survivor(self._with_state(loss.state), loss.lost)
+            yield Survivor(self._with_state(loss.state), loss.lost, loss.digest)
 
     def settle(self) -> None:
         """Makes everything durable, as time does."""
