@@ -205,7 +205,8 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, 
     category, extension = split_category(draft.category)
     consolidated_at = draft.consolidated_at
     if draft.consolidated_from and consolidated_at is None:
-        consolidated_at = before.consolidated_at if before and before.consolidated_at else now
+        kept = None if before is None else _optional_timestamp("consolidatedAt", before.consolidated_at)
+        consolidated_at = kept or now
     proposed = Fact(
         id=draft.id,
         scope=scope,
@@ -230,7 +231,22 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, 
     if before is None:
         return proposed
     proposed = replace(proposed, created_at=before.created_at, scope=before.scope)
-    if proposed.same_meaning(before) and not renew:
+    if proposed.same_meaning(_as_written(before, consolidated_at)) and not renew:
         return before
     created_at = normalise_timestamp(before.created_at, "createdAt")
     return replace(proposed, scope=scope, revision=before.revision + 1, created_at=created_at)
+
+
+def _as_written(fact: Fact, consolidated_at: str | None) -> Fact:
+    """Returns a fact with its time stamps as the store writes them.
+
+    Another program's way to write a moment, or a missing time of consolidation, is no difference.
+    """
+    if fact.consolidated_at is None and fact.last_confirmed_at is None and not fact.consolidated_from:
+        return fact
+    missing = consolidated_at if fact.consolidated_from else None
+    return replace(
+        fact,
+        consolidated_at=_optional_timestamp("consolidatedAt", fact.consolidated_at) or missing,
+        last_confirmed_at=_optional_timestamp("lastConfirmedAt", fact.last_confirmed_at),
+    )
