@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import Final
 
 from deermem.errors import InvalidInputError
-from deermem.model.identity import AgentName, FactId, UserId, is_fact_id, stored_agent_name
+from deermem.model.identity import MAX_FACT_ID, AgentName, FactId, UserId, stored_agent_name
 
 USERS: Final = "users"
 AGENTS: Final = "agents"
@@ -33,6 +33,7 @@ DEFAULT_MANIFEST: Final = "memory.json"
 FACT_SUFFIX: Final = ".md"
 
 _MANIFEST_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\.json")
+_FACT_FILE = re.compile(rf"(?!(?i:readme)\.md$)[A-Za-z0-9_-]{{1,{MAX_FACT_ID}}}\.md")
 _SHARD = re.compile(r"[0-9a-f]{2}")
 _WINDOWS_DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
@@ -65,10 +66,12 @@ def fact_id_of(file_name: str) -> FactId | None:
     Copies that sync tools and editors leave (`fact_a 2.md`, `fact_a.sync-conflict-….md`, `.#x`) and
     `README.md` are no facts.
     """
-    stem = file_name.removesuffix(FACT_SUFFIX)
-    if stem == file_name or stem.casefold() == "readme" or not is_fact_id(stem):
-        return None
-    return FactId(stem)
+    return FactId(file_name[: -len(FACT_SUFFIX)]) if _FACT_FILE.fullmatch(file_name) else None
+
+
+def is_in_own_shard(fact_id: FactId, shard: str) -> bool:
+    """Tells whether a fact's file belongs into this shard."""
+    return sha256(fact_id.encode("ascii")).digest()[0] == int(shard, 16)
 
 
 def is_shard(name: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from types import MappingProxyType
 
 from deermem.model.fact import Fact
@@ -28,8 +27,9 @@ class Snapshot:
     @classmethod
     def of(cls, scope: Scope, manifest: Manifest, facts: Iterable[Fact]) -> Snapshot:
         """Sorts the facts by id."""
-        ordered = tuple(sorted(facts, key=attrgetter("id")))
-        return cls(scope, manifest, ordered, MappingProxyType({fact.id: fact for fact in ordered}))
+        by_id = {fact.id: fact for fact in facts}
+        ordered = tuple(by_id[fact_id] for fact_id in sorted(by_id))
+        return cls(scope, manifest, ordered, MappingProxyType(by_id))
 
     @property
     def revision(self) -> int:

@@ -19,6 +19,7 @@ from deermem.format.layout import (
     fact_id_of,
     fact_parts,
     facts_parts,
+    is_in_own_shard,
     is_shard,
     shard_of,
 )
@@ -65,7 +66,7 @@ class FactFile(NamedTuple):
     @property
     def misplaced(self) -> bool:
         """Whether the file lies in a shard that is not its own."""
-        return shard_of(self.fact_id) != self.shard
+        return not is_in_own_shard(self.fact_id, self.shard)
 
 
 class Bucket:
@@ -247,40 +248,54 @@ class Bucket:
                 one is raised.
         """
         found: dict[FactId, StoredFact] = {}
+        oldest = 0 if young_after is None else young_after
         for shard, directory in self._shards(scope.agent):
-            for name, identity in directory.identities().items():
+            # Without anything to compare with, the identities that reading shows are enough.
+            entries = directory.identities() if known else dict.fromkeys(directory.names())
+            for name, identity in entries.items():
+                if identity is not None:
+                    before = known.get(FactId(name[: -len(FACT_SUFFIX)]))
+                    if before is not None and before.identity == identity:
+                        found[before.fact.id] = before
+                        continue
                 fact_id = fact_id_of(name)
                 if fact_id is None:
                     continue
-                before = known.get(fact_id)
-                if before is not None and identity is not None and before.identity == identity:
-                    found[fact_id] = before
-                    continue
                 try:
-                    stored = self._read_listed(directory, shard, scope, fact_id, before)
+                    fact, proof = self._read_listed(directory, shard, scope, fact_id)
                 except (Corruption, UnsupportedFormat) as error:
                     if problems is None:
                         raise
                     problems.append(error)
                     continue
-                if stored is not None:
-                    old_enough = stored.identity and young_after and stored.identity.mtime_ns < young_after
-                    found[fact_id] = stored if old_enough else StoredFact(stored.fact, None)
+                if fact is None:
+                    continue
+                before = known.get(fact_id)
+                if before is not None and is_hand_edit(before.fact, fact):
+                    fact = before.fact
+                found[fact_id] = StoredFact(fact, proof if proof.mtime_ns < oldest else None)
         return found
 
     def _read_listed(
-        self, directory: Directory, shard: str, scope: Scope, fact_id: FactId, before: StoredFact | None
-    ) -> StoredFact | None:
-        """Reads a fact file that a listing showed; `None` for a file that only has a fact's name."""
+        self, directory: Directory, shard: str, scope: Scope, fact_id: FactId
+    ) -> tuple[Fact | None, FileIdentity]:
+        """Reads a fact file that a listing showed; no fact if it only has a fact's name."""
         name = fact_id + FACT_SUFFIX
-        with trusted():
+        try:
             data, identity = directory.read(name, MAX_FACT_FILE_BYTES)
-        path = self.path_of((*facts_parts(scope.agent), shard, name))
-        if shard_of(fact_id) != shard:
-            if _looks_like_a_fact(data):
-                raise Corruption(path, f"lies in the wrong shard, not in {shard_of(fact_id)}")
-            return None
-        return StoredFact(_decode(data, path, scope, fact_id, before), identity)
+            if is_in_own_shard(fact_id, shard):
+                return decode_fact(data, path="", scope=scope, fact_id=fact_id), identity
+        except UnexpectedFileType as error:
+            raise Corruption(error.path, error.reason) from None
+        except (Corruption, UnsupportedFormat) as error:
+            # The path is put together only when it is needed: that takes as long as opening the file.
+            error.path = self.path_of((*facts_parts(scope.agent), shard, name))
+            error.args = (error.path, *error.args[1:])
+            raise
+        if _looks_like_a_fact(data):
+            path = self.path_of((*facts_parts(scope.agent), shard, name))
+            raise Corruption(path, f"lies in the wrong shard, not in {shard_of(fact_id)}")
+        return None, identity
 
     def _shards(self, agent: AgentName) -> Iterator[tuple[str, Directory]]:
         with ExitStack() as stack:
@@ -293,16 +308,11 @@ class Bucket:
                     yield name, shard
 
 
-def _decode(data: bytes, path: str, scope: Scope, fact_id: FactId, before: StoredFact | None) -> Fact:
-    """Reads a fact file; what was edited by hand stays unseen until a reload (guarantee G5)."""
-    fact = decode_fact(data, path=path, scope=scope, fact_id=fact_id)
-    if before is not None and is_hand_edit(before.fact, fact):
-        return before.fact
-    return fact
-
-
 def is_hand_edit(before: Fact, after: Fact) -> bool:
-    """Tells whether a fact got another meaning without a commit: its revision is the same."""
+    """Tells whether a fact got another meaning without a commit: its revision is the same.
+
+    A read does not show such an edit before a reload (guarantee G5).
+    """
     return (
         before is not after
         and (before.revision, before.created_at) == (after.revision, after.created_at)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
+from sys import getsizeof
 from typing import Final, NamedTuple
 
 from deermem.model.changes import Resolution
@@ -48,7 +49,8 @@ class ScopeEntry:
         self.image = image
         self.facts = facts
         self._snapshot: Snapshot | None = None
-        self.cost = _SCOPE_COST + sum(_cost_of(stored.fact) for stored in facts.values())
+        contents = sum(getsizeof(stored.fact.content) for stored in facts.values())
+        self.cost = _SCOPE_COST + _FACT_COST * len(facts) + contents
 
     def is_valid_for(self, image: ManifestImage) -> bool:
         """Tells whether `memory.json` is still the one that the facts were read under."""
@@ -75,7 +77,7 @@ class ScopeEntry:
 
 
 def _cost_of(fact: Fact) -> int:
-    return _FACT_COST + len(fact.content) * (1 if fact.content.isascii() else 3)
+    return _FACT_COST + getsizeof(fact.content)
 
 
 class SnapshotCache:

@@ -8,8 +8,10 @@ on the local file system (`filesystem.py`) and on the simulated disk (`deermem.t
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import Final, NamedTuple, Protocol, Self, runtime_checkable
 
 
 class FileIdentity(NamedTuple):
@@ -18,6 +20,10 @@ class FileIdentity(NamedTuple):
     inode: int
     size: int
     mtime_ns: int
+
+
+# Thousands of these are made in one listing; the generated constructor takes twice the time.
+make_identity: Final[Callable[[tuple[int, int, int]], FileIdentity]] = partial(tuple.__new__, FileIdentity)
 
 
 class UnexpectedFileType(OSError):

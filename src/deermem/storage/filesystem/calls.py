@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from deermem.storage.port import FileIdentity
+from deermem.storage.port import FileIdentity, make_identity
 
 # Answers of file systems that have no sync of directories at all (FUSE and some network mounts).
 NO_DIRECTORY_SYNC: Final = frozenset([errno.EINVAL, errno.ENOTSUP])
@@ -20,15 +20,14 @@ def identity_of(status: os.stat_result) -> FileIdentity | None:
     """Returns the identity that a status shows; `None` for what is no regular file."""
     if not stat.S_ISREG(status.st_mode):
         return None
-    return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
+    return make_identity((status.st_ino, status.st_size, status.st_mtime_ns))
 
 
-def read_all(descriptor: int, size: int, limit: int) -> bytes:
-    """Reads an open file to its end, or to one read beyond `limit`."""
-    data = os.read(descriptor, size + 1)
-    if len(data) == size:
-        return data
-    # The file grew or shrank under us (an editor writes in place), or the system gave less at once.
+def read_on(descriptor: int, data: bytes, limit: int) -> bytes:
+    """Reads the rest of an open file, to its end or to one read beyond `limit`.
+
+    For a file that grew or shrank under the reader, as one does that an editor writes in place.
+    """
     parts = [data]
     total = len(data)
     while data and total <= limit:

@@ -9,14 +9,20 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-from deermem.storage.filesystem.calls import identity_of, read_all, sync_data, sync_directory, write_all
+from deermem.storage.filesystem.calls import identity_of, read_on, sync_data, sync_directory, write_all
 from deermem.storage.lock_files import SystemLockFile
-from deermem.storage.port import Directory, FileIdentity, FileTooLarge, UnexpectedFileType
+from deermem.storage.port import (
+    Directory,
+    FileIdentity,
+    FileTooLarge,
+    UnexpectedFileType,
+    make_identity,
+)
 
 NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 DIRECTORY_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | NO_FOLLOW
 # O_NONBLOCK: opening a pipe that lies where a fact should be must not wait for a writer.
-_READ_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NO_FOLLOW
+READ_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NO_FOLLOW
 _CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW
 # Two hosts that create one file at once: MooseFS answers EEXIST though O_EXCL was not asked for.
 _LOCK_OPEN_TRIES: Final = 20
@@ -49,17 +55,25 @@ class LocalDirectory:
 
     def read(self, name: str, limit: int) -> tuple[bytes, FileIdentity]:
         """Reads a regular file."""
-        descriptor = self._open(name, _READ_FLAGS)
+        try:
+            descriptor = os.open(name, READ_FLAGS, dir_fd=self.descriptor)
+        except OSError as error:
+            raise self._explained(error, name) from None
+        return self._read_open(descriptor, name, limit)
+
+    def _read_open(self, descriptor: int, name: str, limit: int) -> tuple[bytes, FileIdentity]:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise UnexpectedFileType(self._at(name), "is not a regular file")
             if status.st_size > limit:
                 raise FileTooLarge(self._at(name), f"is larger than {limit:,} bytes")
-            data = read_all(descriptor, status.st_size, limit)
+            data = os.read(descriptor, status.st_size + 1)
+            if len(data) != status.st_size:
+                data = read_on(descriptor, data, limit)
         finally:
             os.close(descriptor)
-        return data, FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
+        return data, make_identity((status.st_ino, status.st_size, status.st_mtime_ns))
 
     def identify(self, name: str) -> FileIdentity:
         """Returns a regular file's identity."""
@@ -113,7 +127,7 @@ class LocalDirectory:
             with suppress(OSError):
                 self.unlink(name)
             raise
-        return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
+        return make_identity((status.st_ino, status.st_size, status.st_mtime_ns))
 
     def rename(self, name: str, target: Directory, new_name: str) -> None:
         """Moves a file into place."""

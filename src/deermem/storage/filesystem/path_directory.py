@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 from deermem.storage.filesystem.calls import identity_of
-from deermem.storage.filesystem.directory import LocalDirectory, Owner
+from deermem.storage.filesystem.directory import READ_FLAGS, LocalDirectory, Owner
 from deermem.storage.port import Directory, FileIdentity, UnexpectedFileType
 
 T = TypeVar("T")
@@ -30,6 +30,10 @@ class PathDirectory(LocalDirectory):
     def __init__(self, owner: Owner, path: str, location: str) -> None:
         super().__init__(owner, path, -1)
         self._location = location
+
+    def read(self, name: str, limit: int) -> tuple[bytes, FileIdentity]:
+        """Reads a regular file."""
+        return self._read_open(self._open(name, READ_FLAGS), name, limit)
 
     def identify(self, name: str) -> FileIdentity:
         """Returns a regular file's identity."""
