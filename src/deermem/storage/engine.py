@@ -118,7 +118,13 @@ class Engine:
     def _read_once(self, bucket: Bucket, work: Callable[[View], T]) -> tuple[bool, T | None]:
         """Reads without a lock; tells whether what was read is one committed state."""
         known = self.cache.newest_image(bucket.user) or ABSENT_MANIFEST
-        image = bucket.read_manifest(known)
+        try:
+            image = bucket.read_manifest(known)
+        except Corruption:
+            # Facts without memory.json are what a user's first transaction leaves half-way.
+            if bucket.journal_is_there():
+                return False, None
+            raise
         self._check_progress(bucket.user, image)
         view = BucketView(bucket, image, self.cache)
         try:
