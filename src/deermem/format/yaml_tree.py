@@ -7,20 +7,21 @@ more time or memory than the text is long, or could mean two things, is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final
 
 import yaml
 from yaml.events import (
     AliasEvent,
-    CollectionEndEvent,
     DocumentEndEvent,
     DocumentStartEvent,
     Event,
+    MappingEndEvent,
     MappingStartEvent,
     NodeEvent,
     ScalarEvent,
+    SequenceEndEvent,
     SequenceStartEvent,
 )
 
@@ -62,7 +63,8 @@ def parse_front_matter(text: str) -> FrontMatter:
         raise UnreadableYaml(f"the front matter has more than {MAX_YAML:,} characters")
     stand_ins = _stand_ins(text)
     builder = _Builder({ord(there): here for here, there in stand_ins.items()})
-    for event in _events(text.translate({ord(here): there for here, there in stand_ins.items()})):
+    readable = text.translate({ord(here): there for here, there in stand_ins.items()}) if stand_ins else text
+    for event in _events(readable):
         builder.add(event)
     if builder.root is None:
         raise UnreadableYaml("the front matter is empty")
@@ -112,58 +114,19 @@ class _Builder:
         self._value_end = 0
         self._quotable = True
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Any) -> None:
         """Takes the next event of the document."""
-        begin, end = cast(yaml.Mark, event.start_mark), cast(yaml.Mark, event.end_mark)
-        if isinstance(event, NodeEvent):
-            self._add_node(event, begin)
-        elif isinstance(event, CollectionEndEvent):
-            self._close()
-        elif isinstance(event, DocumentStartEvent | DocumentEndEvent) and event.explicit:
-            raise UnreadableYaml("the front matter has more than one YAML document", begin.line + 1)
-        if begin.index < end.index:
-            # Events without width do not count: a block collection "ends" where the next key begins,
-            # behind comments that belong to that key.
-            self._value_end = end.index
+        step = self._STEPS.get(type(event))
+        if step is not None:
+            step(self, event)
+            end: int = event.end_mark.index
+            if event.start_mark.index < end:
+                # Events without width do not count: a block collection "ends" where the next key begins,
+                # behind comments that belong to that key.
+                self._value_end = end
 
-    def _add_node(self, event: NodeEvent, begin: yaml.Mark) -> None:
-        line = begin.line + 1
-        self._quotable &= event.anchor is None
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise UnreadableYaml(f"the front matter has more than {MAX_NODES:,} keys and values", line)
-        node = self._node(event, line)
-        if self._open:
-            self._attach(node, event, begin)
-        elif isinstance(node, Mapping):
-            self.root = node
-            self._quotable &= not getattr(event, "flow_style", False)
-        else:
-            raise UnreadableYaml("the front matter is not a mapping", line)
-        if isinstance(node, Sequence | Mapping) and not isinstance(event, AliasEvent):
-            if len(self._open) >= MAX_DEPTH:
-                raise UnreadableYaml(f"nested more than {MAX_DEPTH} levels deep", line)
-            self._open.append(node)
-        elif event.anchor is not None:
-            self._anchors[event.anchor] = node
-
-    def _node(self, event: NodeEvent, line: int) -> Node:
-        if isinstance(event, ScalarEvent):
-            return self._scalar(event, line)
-        if isinstance(event, SequenceStartEvent):
-            _check_tag(event.tag, "seq", line)
-            return Sequence(line, event.anchor)
-        if isinstance(event, MappingStartEvent):
-            _check_tag(event.tag, "map", line)
-            return Mapping(line, event.anchor)
-        self._aliases += 1
-        if self._aliases > MAX_ALIASES:
-            raise UnreadableYaml(f"more than {MAX_ALIASES} aliases", line)
-        if event.anchor not in self._anchors:
-            raise UnreadableYaml("an alias has no anchor before it", line)
-        return self._anchors[event.anchor]
-
-    def _scalar(self, event: ScalarEvent, line: int) -> Scalar:
+    def _add_scalar(self, event: ScalarEvent) -> None:
+        line = _line(event)
         text = event.value.translate(self._originals) if self._originals else event.value
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             raise UnreadableYaml("a lone surrogate", line)
@@ -173,43 +136,101 @@ class _Builder:
             if tag == event.tag or tag not in _SCALAR_TAGS:
                 raise UnreadableYaml(f"the tag {_shown(event.tag)} is not supported", line)
             tag = "str" if tag == "timestamp" else tag
-        return Scalar(text, tag, line, len(text) + 1)
+        scalar = Scalar(text, tag, line, len(text) + 1)
+        self._attach(scalar, event)
+        self._weigh(scalar, line)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = scalar
+            self._quotable = False
 
-    def _attach(self, node: Node, event: NodeEvent, begin: yaml.Mark) -> None:
-        parent, line = self._open[-1], begin.line + 1
-        if isinstance(parent, Sequence):
-            parent.items.append(node)
-        elif parent.key is None:
-            self._begin_entry(parent, node, begin)
-        else:
-            parent.entries[parent.key] = node
-            parent.key = None
-        if isinstance(event, AliasEvent) or isinstance(node, Scalar):
-            self._weigh(parent, node, line)
+    def _add_alias(self, event: AliasEvent) -> None:
+        line = _line(event)
+        self._aliases += 1
+        if self._aliases > MAX_ALIASES:
+            raise UnreadableYaml(f"more than {MAX_ALIASES} aliases", line)
+        node = self._anchors.get(event.anchor or "")
+        if node is None:
+            raise UnreadableYaml("an alias has no anchor before it", line)
+        self._attach(node, event)
+        self._weigh(node, line)
+        self._quotable = False
 
-    def _begin_entry(self, mapping: Mapping, key: Node, begin: yaml.Mark) -> None:
-        if not isinstance(key, Scalar):
-            raise UnreadableYaml("a key is a list or a mapping", begin.line + 1)
-        if key.text in mapping.entries:
-            raise UnreadableYaml(f"the key {_shown(key.text)} appears twice", begin.line + 1)
-        mapping.key = key.text
-        if key.text == "<<" and not key.tag:
-            self._quotable = False  # text in YAML 1.2, but a YAML 1.1 reader would merge
-        if len(self._open) == 1:
-            self._starts.append((key.text, begin.index, self._value_end))
-            self._quotable &= begin.column == 0
+    def _open_sequence(self, event: SequenceStartEvent) -> None:
+        _check_tag(event, "seq")
+        self._open_collection(Sequence(_line(event), event.anchor), event)
 
-    def _weigh(self, parent: Sequence | Mapping, node: Node, line: int) -> None:
-        parent.weight += node.weight
-        if parent.weight > 2 * MAX_YAML:
-            raise UnreadableYaml("aliases repeat too much", line)
+    def _open_mapping(self, event: MappingStartEvent) -> None:
+        _check_tag(event, "map")
+        mapping = Mapping(_line(event), event.anchor)
+        if not self._open:
+            self.root = mapping
+            self._quotable = not event.flow_style
+        self._open_collection(mapping, event)
 
-    def _close(self) -> None:
+    def _open_collection(self, node: Sequence | Mapping, event: NodeEvent) -> None:
+        if node is not self.root:
+            self._attach(node, event)
+        if len(self._open) >= MAX_DEPTH:
+            raise UnreadableYaml(f"nested more than {MAX_DEPTH} levels deep", node.line)
+        if node.anchor is not None:
+            self._quotable = False
+        self._open.append(node)
+
+    def _close(self, event: Event) -> None:
         node = self._open.pop()
         if node.anchor is not None:
             self._anchors[node.anchor] = node
         if self._open:
-            self._weigh(self._open[-1], node, node.line)
+            self._weigh(node, _line(event))
+
+    def _refuse_explicit(self, event: DocumentStartEvent | DocumentEndEvent) -> None:
+        if event.explicit:
+            raise UnreadableYaml("the front matter has more than one YAML document", _line(event))
+
+    def _attach(self, node: Node, event: NodeEvent) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise UnreadableYaml(f"more than {MAX_NODES:,} keys and values", _line(event))
+        if not self._open:
+            raise UnreadableYaml("the front matter is not a mapping", _line(event))
+        parent = self._open[-1]
+        if isinstance(parent, Sequence):
+            parent.items.append(node)
+        elif parent.key is None:
+            self._begin_entry(parent, node, event)
+        else:
+            parent.entries[parent.key] = node
+            parent.key = None
+
+    def _begin_entry(self, mapping: Mapping, key: Node, event: Any) -> None:
+        if not isinstance(key, Scalar):
+            raise UnreadableYaml("a key is a list or a mapping", _line(event))
+        if key.text in mapping.entries:
+            raise UnreadableYaml(f"the key {_shown(key.text)} appears twice", _line(event))
+        mapping.key = key.text
+        if key.text == "<<" and not key.tag:
+            self._quotable = False  # text in YAML 1.2, but a YAML 1.1 reader would merge
+        if len(self._open) == 1:
+            self._starts.append((key.text, event.start_mark.index, self._value_end))
+            if event.start_mark.column > 0:
+                self._quotable = False
+
+    def _weigh(self, node: Node, line: int) -> None:
+        parent = self._open[-1]
+        parent.weight += node.weight
+        if parent.weight > 2 * MAX_YAML:
+            raise UnreadableYaml("aliases repeat too much", line)
+
+    _STEPS: ClassVar[dict[type[Event], Callable[[_Builder, Any], None]]] = {
+        ScalarEvent: _add_scalar,
+        AliasEvent: _add_alias,
+        SequenceStartEvent: _open_sequence,
+        MappingStartEvent: _open_mapping,
+        SequenceEndEvent: _close,
+        MappingEndEvent: _close,
+        DocumentStartEvent: _refuse_explicit,
+        DocumentEndEvent: _refuse_explicit,
+    }
 
     def sources(self, text: str) -> dict[str, str]:
         """Returns the source text of each top-level entry, nothing where it could not stand alone."""
@@ -231,9 +252,14 @@ def _with_comments(text: str, start: int, earliest: int) -> int:
     return start
 
 
-def _check_tag(tag: str | None, kind: str, line: int) -> None:
-    if tag not in (None, "!", _STANDARD + kind):
-        raise UnreadableYaml(f"the tag {_shown(tag or '')} is not supported", line)
+def _check_tag(event: SequenceStartEvent | MappingStartEvent, kind: str) -> None:
+    if event.tag not in (None, "!", _STANDARD + kind):
+        raise UnreadableYaml(f"the tag {_shown(event.tag)} is not supported", _line(event))
+
+
+def _line(event: Any) -> int:
+    line: int = event.start_mark.line
+    return line + 1
 
 
 def _shown(text: str) -> str:
