@@ -6,7 +6,7 @@ Why each step stands where it stands is written down in `docs/internals/transact
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -148,7 +148,13 @@ def _place_files(bucket: Bucket, journal: Journal, place: Callable[[Image, Direc
     for parts in journal.deletes:
         deletes.setdefault(parts[:-1], []).append(parts[-1])
     for parts in dict.fromkeys((*writes, *deletes)):
-        with bucket.directory_at(parts) as directory:
+        with ExitStack() as stack:
+            try:
+                directory = stack.enter_context(bucket.directory_at(parts))
+            except FileNotFoundError:
+                if parts in writes:
+                    raise
+                continue  # somebody tidied up an empty directory: the deleted files are gone
             for image in writes.get(parts, ()):
                 place(image, directory)
             for name in deletes.get(parts, ()):
