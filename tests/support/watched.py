@@ -24,6 +24,7 @@ class Killed(BaseException):
 
 
 CallTest = Callable[[Call], bool]
+CHANGING = frozenset(["create", "make_child", "make_root", "rename", "sync", "unlink"])
 
 
 def call_of(kind: str, ending: str = "") -> CallTest:
@@ -82,6 +83,10 @@ class WatchedFileSystem:
     def die_at(self, applies: CallTest) -> None:
         """Lets the process die in place of the first call that passes the test."""
         self._deadly = applies
+
+    def die_at_change(self, number: int) -> None:
+        """Lets the process die in place of a call that changes the disk, counted from 0."""
+        self._deadly = lambda call: call.kind in CHANGING and self.count(*CHANGING) >= number
 
     def heal(self) -> None:
         """Ends all faults."""
