@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
+from deermem.format import yaml_tree
 from deermem.format.fact_markdown import encode_fact
+from deermem.format.strict_json import dump_compact
 from deermem.model.fact import ExtraField, Fact, Source
 from tests.format.fact_documents import PLAN_EXAMPLE, json_values, load, mutations, simple_fact
 
@@ -80,6 +83,7 @@ def test_a_file_with_crlf_line_ends_keeps_its_unknown_keys() -> None:
         "?\n  a\n: b\n",
         "? |\n  a\n: b\n",
         "? a\n",
+        "a:\tb\n",
     ],
 )
 def test_entries_that_could_not_stand_alone_are_written_from_their_value(lines: str) -> None:
@@ -128,6 +132,9 @@ def test_a_foreign_document_means_the_same_after_it_is_rewritten(document: str) 
         assert again == fact
         assert all(new.yaml == old.yaml for old, new in zip(fact.extra, again.extra, strict=True) if old.yaml)
         assert encode_fact(again) == encode_fact(fact)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(yaml_tree, "_LOADER", yaml.BaseLoader)
+            assert load(encode_fact(fact)) == fact
 
 
 @given(st.data())
@@ -140,8 +147,6 @@ def test_unknown_keys_do_not_depend_on_their_neighbours(data: st.DataObject) -> 
 
 @given(st.dictionaries(st.text(min_size=1), json_values, max_size=3))
 def test_values_that_never_were_in_a_file_are_written_in_flow_style(value: dict[str, object]) -> None:
-    from deermem.format.strict_json import dump_compact
-
     fact = simple_fact(extra=(ExtraField("imported", dump_compact(value)),))
     assert load(encode_fact(fact)) == fact
 

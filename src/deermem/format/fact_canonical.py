@@ -70,7 +70,7 @@ def read_canonical(text: str, scope: Scope, fact_id: FactId) -> Fact | None:
     if match is None:
         return None
     end = match.end()
-    if end > MAX_WIDE_FRONT and (end > MAX_FRONT or not text.isascii()):
+    if end > MAX_WIDE_FRONT and (end > MAX_FRONT or not text[:end].isascii()):
         return None
     content = text[end:-1]
     if not content or text[-1] != "\n" or content != content.strip() or len(content) > MAX_CONTENT_BYTES // 4:

@@ -233,13 +233,17 @@ class _Builder:
     }
 
     def sources(self, text: str) -> dict[str, str]:
-        """Returns the source text of each top-level entry, nothing where it could not stand alone."""
+        """Returns the source text of each top-level entry, nothing where it could not stand alone.
+
+        An entry with a tab is left out too: PyYAML's two loaders differ on tabs between tokens.
+        """
         if not self._quotable:
             return {}
         begins = [_with_comments(text, start, earliest) for _, start, earliest in self._starts]
         ends = [*begins[1:], len(text)]
         keys = [key for key, _, _ in self._starts]
-        return {key: text[begin:end] for key, begin, end in zip(keys, begins, ends, strict=True)}
+        sources = {key: text[begin:end] for key, begin, end in zip(keys, begins, ends, strict=True)}
+        return {key: source for key, source in sources.items() if "\t" not in source}
 
 
 def _with_comments(text: str, start: int, earliest: int) -> int:
