@@ -118,12 +118,18 @@ class Fact:
         return FactDraft(**{**values, **changes})
 
     def same_meaning(self, other: Fact) -> bool:
-        """Tells whether two facts differ in nothing but revision and time stamps."""
-        return all(getattr(self, name) == getattr(other, name) for name in _SUBSTANCE)
+        """Tells whether two facts differ in nothing but revision and time stamps.
+
+        One user may be known by the raw id and by the name of the bucket; that is no difference.
+        """
+        place, other_place = ((scope.user.bucket, scope.agent) for scope in (self.scope, other.scope))
+        return place == other_place and all(
+            getattr(self, name) == getattr(other, name) for name in _SUBSTANCE
+        )
 
 
 _SUBSTANCE: Final = tuple(
-    f.name for f in fields(Fact) if f.name not in ("revision", "created_at", "updated_at")
+    f.name for f in fields(Fact) if f.name not in ("scope", "revision", "created_at", "updated_at")
 )
 
 

@@ -109,12 +109,12 @@ class SnapshotCache:
                 self._entries.move_to_end((scope.user.bucket, scope.agent))
             return entry
 
-    def known_fact(self, scope: Scope, fact_id: FactId) -> Fact | None:
-        """Returns the fact as this process saw it last."""
+    def known_fact(self, scope: Scope, fact_id: FactId) -> tuple[Fact, ManifestImage] | None:
+        """Returns the fact as this process saw it last, and the manifest that it was seen under."""
         with self._mutex:
             entry = self._entries.get((scope.user.bucket, scope.agent))
             stored = None if entry is None else entry.facts.get(fact_id)
-            return None if stored is None else stored.fact
+            return None if entry is None or stored is None else (stored.fact, entry.image)
 
     def newest_image(self, user: UserId) -> ManifestImage | None:
         """Returns the latest manifest of a user that this process has seen and still knows."""

@@ -21,6 +21,7 @@ from deermem.storage.bucket import (
     FactFile,
     ManifestImage,
     StoredFact,
+    differs,
     is_hand_edit,
 )
 from deermem.storage.journal import (
@@ -38,7 +39,7 @@ from deermem.storage.recovery import recover
 
 _log = logging.getLogger(__name__)
 
-KnownFact = Callable[[Scope, FactId], Fact | None]
+KnownFact = Callable[[Scope, FactId], tuple[Fact, ManifestImage] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +148,8 @@ def _read_before(
         scope = Scope(bucket.user, agent)
         stored = bucket.read_fact(scope, fact_id)
         known = known_fact(scope, fact_id)
-        if stored is not None and known is not None and is_hand_edit(known, stored.fact):
-            raise FactConflict(
-                fact_id, known.revision, stored.fact.revision, known.content, stored.fact.content
-            )
+        if stored is not None and known is not None:
+            _refuse_hand_edit(*known, stored.fact, base)
         facts[agent, fact_id] = None if stored is None else stored.fact
     stale = changes.expected_manifest_revision not in (None, base.manifest.revision)
     clears = bool(changes.clears) or changes.clear_all
@@ -161,6 +160,16 @@ def _read_before(
         listed={agent: tuple(file.fact_id for file in files) for agent, files in listed.items()},
         fences=bucket.read_fences() if stale or clears else NO_FENCES,
     )
+
+
+def _refuse_hand_edit(known: Fact, seen_under: ManifestImage, present: Fact, base: ManifestImage) -> None:
+    """Makes sure that a fact was not changed by hand since this process saw it.
+
+    While `memory.json` is the same no commit can have changed it, so any difference is an edit.
+    """
+    edited = differs if seen_under.data == base.data else is_hand_edit
+    if edited(known, present):
+        raise FactConflict(known.id, known.revision, present.revision, known.content, present.content)
 
 
 def _encode_files(resolution: Resolution) -> list[tuple[Parts, bytes]]:
