@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -152,6 +152,102 @@ def test_a_scope_marked_stale_while_it_is_rebuilt_is_rebuilt_again(
     adapter.calls.clear()
     search(indexer, "tea")
     assert len(adapter.told("rebuild")) == 1
+
+
+class HookedReads:
+    """Reads a store, and runs a hook after the reading that a search does once it has the turn."""
+
+    def __init__(self, store: Store, adapter: WatchedAdapter) -> None:
+        self.hooks: list[Callable[[], object]] = []
+        self.store = store
+        self.indexer = Indexer(adapter, self.load, patience=0.05)
+        store.tell = self.indexer.committed
+
+    def after_the_reading_in_turn(self, hook: Callable[[], object]) -> None:
+        self.hooks = [lambda: None, hook]
+
+    def load(self, scope: Scope) -> Snapshot:
+        snapshot = self.store.load(scope)
+        if self.hooks:
+            self.hooks.pop(0)()
+        return snapshot
+
+
+def test_a_commit_made_between_reading_and_rebuilding_follows_the_rebuild(
+    store: Store, adapter: WatchedAdapter
+) -> None:
+    reads = HookedReads(store, adapter)
+    store.put_elsewhere(HERE, a="tea")
+    reads.after_the_reading_in_turn(lambda: store.put(HERE, a="coffee", b="tea"))
+    assert search(reads.indexer, "tea") == [("b", "adapter")]
+    adapter.calls.clear()
+    assert search(reads.indexer, "tea") == [("b", "adapter")]
+    assert [call[0] for call in adapter.calls] == ["search"]
+
+
+def test_a_search_that_a_commit_overtakes_shows_the_state_after_it(
+    store: Store, adapter: WatchedAdapter, indexer: Indexer
+) -> None:
+    store.put(HERE, a="tea")
+    search(indexer, "tea")
+
+    def write() -> None:
+        adapter.before.clear()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(store.put, HERE, a="coffee", b="tea").result(WAIT)
+
+    adapter.before["search"] = write
+    assert search(indexer, "tea") == [("b", "adapter")]
+
+
+def test_a_search_that_commits_overtake_again_and_again_comes_to_an_end(
+    store: Store, adapter: WatchedAdapter, indexer: Indexer
+) -> None:
+    store.put(HERE, a="tea")
+    adapter.before["search"] = lambda: store.put(HERE, **{f"n{store.loads}": "tea"})
+    assert ("a", "adapter") in search(indexer, "tea")
+
+
+def test_a_commit_that_is_told_while_a_search_reads_needs_no_rebuild(
+    store: Store, adapter: WatchedAdapter
+) -> None:
+    reads = HookedReads(store, adapter)
+    store.put(HERE, a="tea")
+    search(reads.indexer, "tea")
+    late = store.put_elsewhere(HERE, b="tea")
+    adapter.calls.clear()
+    reads.after_the_reading_in_turn(lambda: reads.indexer.committed(HERE.user, late))
+    assert search(reads.indexer, "tea") == [("a", "adapter"), ("b", "adapter")]
+    assert [call[0] for call in adapter.calls] == ["upsert", "search"]
+
+
+def test_a_scope_marked_stale_after_it_was_read_is_rebuilt_again(
+    store: Store, adapter: WatchedAdapter
+) -> None:
+    reads = HookedReads(store, adapter)
+    store.put_elsewhere(HERE, a="tea")
+    reads.after_the_reading_in_turn(lambda: reads.indexer.mark_stale(HERE.user))
+    search(reads.indexer, "tea")
+    assert [call[0] for call in adapter.calls] == ["rebuild", "search"] * 2
+
+
+def test_a_slow_search_does_not_keep_the_turn(store: Store, adapter: WatchedAdapter) -> None:
+    indexer = Indexer(adapter, store.load, patience=WAIT)
+    store.put_elsewhere(HERE, a="tea")
+    rebuilding = adapter.before["rebuild"] = Gate()
+    searching = adapter.before["search"] = Gate()
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(search, indexer, "tea")
+        assert rebuilding.reached.wait(WAIT)
+        waiting = pool.submit(search, indexer, "tea")
+        with pytest.raises(TimeoutError):
+            waiting.result(A_MOMENT)
+        rebuilding.opened.set()
+        try:
+            assert waiting.result(WAIT / 2) == [("a", "adapter")]
+        finally:
+            searching.opened.set()
+        assert slow.result(WAIT) == [("a", "adapter")]
 
 
 def test_an_adapter_may_read_the_store_and_search_it_from_inside_any_call(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -306,6 +307,38 @@ def test_a_rebuild_on_demand_that_fails_says_what_was_raised_and_not_its_message
     report = indexer.rebuild([HERE])
     assert (report.supported, report.indexed, report.failed) == (True, 0, 2)
     assert report.reason == "ConnectionError"
+
+
+def test_a_current_scope_is_stale_after_a_rebuild_on_demand_that_failed(
+    store: Store, adapter: WatchedAdapter, indexer: Indexer
+) -> None:
+    store.put(HERE, a="tea")
+    search(indexer, "tea")
+    adapter.before["rebuild"] = fail
+    indexer.rebuild([HERE])
+    adapter.before.clear()
+    adapter.calls.clear()
+    search(indexer, "tea")
+    assert [call[0] for call in adapter.calls] == ["rebuild", "search"]
+
+
+def test_a_search_that_fails_while_a_commit_is_told_makes_the_scope_stale(
+    store: Store, adapter: WatchedAdapter, indexer: Indexer
+) -> None:
+    store.put(HERE, a="tea")
+    search(indexer, "tea")
+
+    def write_and_fail() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(store.put, HERE, b="tea").result(30)
+        raise ConnectionError
+
+    adapter.before["search"] = write_and_fail
+    search(indexer, "tea")
+    adapter.before.clear()
+    adapter.calls.clear()
+    search(indexer, "tea")
+    assert [call[0] for call in adapter.calls] == ["rebuild", "search"]
 
 
 def test_a_rebuild_without_an_adapter_is_not_supported(store: Store) -> None:

@@ -187,12 +187,16 @@ def test_commits_that_are_told_in_the_wrong_order_are_all_seen(store: Store, ind
     assert contents(indexer, "tea") == ["tea three", "tea two"]
 
 
-def test_a_commit_told_late_does_not_bring_an_old_text_back(store: Store, indexer: Indexer) -> None:
+def test_a_commit_told_late_does_not_bring_an_old_text_back(
+    store: Store, adapter: WatchedAdapter, indexer: Indexer
+) -> None:
     late = store.put_elsewhere(HERE, a="old tea")
     store.put_elsewhere(HERE, a="new tea")
     assert contents(indexer, "tea") == ["new tea"]
+    adapter.calls.clear()
     indexer.committed(HERE.user, late)
     assert contents(indexer, "new tea") == ["new tea"]
+    assert [call[0] for call in adapter.calls] == ["search"]
 
 
 def test_a_delta_of_a_cleared_agent_that_also_writes_ends_with_what_is_written(

@@ -91,6 +91,14 @@ class Follower:
         with self._changed:
             self._ledgers.forget(user)
 
+    def still_shows(self, snapshots: Iterable[Snapshot]) -> bool:
+        """Tells whether the index shows just these snapshots."""
+        with self._changed:
+            return all(
+                self._ledgers.of(each.scope.user).shows(each.revision, [each.scope.agent])
+                for each in snapshots
+            )
+
     def suspect(self, snapshots: Iterable[Snapshot], *, even_if_newer: bool) -> None:
         """Takes scopes for stale.
 
@@ -145,13 +153,13 @@ class Follower:
             self._finish(user, ledger)
 
     def _refresh(self, user: UserId, ledger: Ledger, scopes: Sequence[Scope], everything: bool) -> View:
-        self._tell_pending(user, ledger)
-        epoch = ledger.epoch
+        with self._changed:
+            epoch = ledger.epoch  # before the reading: whoever marks it stale may have changed what is read
         snapshots = load_together(self._load, scopes)
         revision = _revision_of(snapshots)
         if revision is None:
             return View(snapshots, "the store is changing", frozenset(each.scope.agent for each in snapshots))
-        self._tell_pending(user, ledger, up_to=revision)
+        self._tell_pending(user, ledger, revision)
         with self._changed:
             stale = [
                 each for each in snapshots if everything or not ledger.shows(revision, [each.scope.agent])
@@ -167,7 +175,7 @@ class Follower:
                 ledger.vouch(epoch, [snapshot.scope.agent])
         return View(snapshots, next(iter(failed.values()), ""), frozenset(failed))
 
-    def _tell_pending(self, user: UserId, ledger: Ledger, up_to: int | None = None) -> None:
+    def _tell_pending(self, user: UserId, ledger: Ledger, up_to: int) -> None:
         for _ in range(BACKLOG):
             with self._changed:
                 delta = ledger.next_pending(up_to)

@@ -18,6 +18,7 @@ from deermem.search.substring import check_query, check_top_k, substring_search
 
 PATIENCE_SECONDS: Final = 5.0
 MAX_USERS: Final = 10_000
+_TRIES_TO_SEE_ONE_STATE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ class Indexer:
         """
         query, top_k, mode = check_query(query), check_top_k(top_k), check_text("mode", mode)
         fact_filter(filters)
-        groups = _by_user(scopes)
-        snapshots, hits = self._consult(groups, query, top_k, mode, filters)
+        question = _Question(query, top_k, mode, filters)
+        snapshots, hits = self._consult(_by_user(scopes), question)
         return substring_search(snapshots, query, top_k, filters) if hits is None else hits
 
     def rebuild(self, scopes: Iterable[Scope]) -> RebuildReport:
@@ -124,37 +125,58 @@ class Indexer:
             self._follower.close()
 
     def _consult(
-        self,
-        groups: Sequence[Sequence[Scope]],
-        query: str,
-        top_k: int,
-        mode: str,
-        filters: Mapping[str, object],
-    ) -> tuple[list[Snapshot], list[Hit] | None]:
-        """Returns what is stored and what the adapter finds of it; `None` if there is no asking it."""
-        follower = self._follower
-        if follower is None:
-            return self._read(groups), None
-        with follower.at_work() as adapter:
-            if adapter is None:
-                return self._read(groups), None
-            views = [follower.bring_up_to_date(group) for group in groups]
-            snapshots = [snapshot for view in views for snapshot in view.snapshots]
-            if not snapshots or any(view.reason for view in views):
-                return snapshots, None
-            asked = [index_scope(snapshot.scope) for snapshot in snapshots]
-            found = adapter.search(query, asked, top_k, mode, filters)
-            for group in groups:
-                follower.catch_up(group[0].user)  # an adapter may write from inside its search
-            if found is None:
-                follower.suspect(snapshots, even_if_newer=True)
-                return snapshots, None
-            hits, doubtful = _confirm(found, snapshots, filters)
-            follower.suspect(doubtful, even_if_newer=False)
-            return snapshots, hits[:top_k]
+        self, groups: Sequence[Sequence[Scope]], question: _Question
+    ) -> tuple[Sequence[Snapshot], list[Hit] | None]:
+        """Returns what is stored and what the adapter finds of it; `None` if there is no asking it.
 
-    def _read(self, groups: Iterable[Sequence[Scope]]) -> list[Snapshot]:
-        return [snapshot for group in groups for snapshot in load_together(self._load, group)]
+        It is asked again if the index followed a commit meanwhile: it may have found what is not in
+        the snapshots, and not what is.
+        """
+        if self._follower is not None:
+            with self._follower.at_work() as adapter:
+                if adapter is not None:
+                    answer = _ask(self._follower, adapter, groups, question)
+                    for _ in range(_TRIES_TO_SEE_ONE_STATE - 1):
+                        if answer.hits is None or self._follower.still_shows(answer.snapshots):
+                            break
+                        answer = _ask(self._follower, adapter, groups, question)
+                    return answer.snapshots, answer.hits
+        return [each for group in groups for each in load_together(self._load, group)], None
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    query: str
+    top_k: int
+    mode: str
+    filters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Holds what is stored in the scopes asked for, and what was found of it, if it could be asked."""
+
+    snapshots: Sequence[Snapshot]
+    hits: list[Hit] | None = None
+
+
+def _ask(
+    follower: Follower, adapter: GuardedAdapter, groups: Sequence[Sequence[Scope]], question: _Question
+) -> _Answer:
+    views = [follower.bring_up_to_date(group) for group in groups]
+    snapshots = [snapshot for view in views for snapshot in view.snapshots]
+    if not snapshots or any(view.reason for view in views):
+        return _Answer(snapshots)
+    scopes = [index_scope(snapshot.scope) for snapshot in snapshots]
+    found = adapter.search(question.query, scopes, question.top_k, question.mode, question.filters)
+    for group in groups:
+        follower.catch_up(group[0].user)  # an adapter may write from inside its search
+    if found is None:
+        follower.suspect(snapshots, even_if_newer=True)
+        return _Answer(snapshots)
+    hits, doubtful = _confirm(found, snapshots, question.filters)
+    follower.suspect(doubtful, even_if_newer=False)
+    return _Answer(snapshots, hits[: question.top_k])
 
 
 def _by_user(scopes: Iterable[Scope]) -> list[list[Scope]]:
