@@ -13,7 +13,14 @@ from typing import Final
 
 from deermem.errors import FactConflict, InvalidInputError, ManifestConflict
 from deermem.model.fact import Fact, FactDraft, next_fact
-from deermem.model.identity import AgentName, FactId, Scope, UserId
+from deermem.model.identity import (
+    AgentName,
+    FactId,
+    Scope,
+    UserId,
+    check_stored_agent_name,
+    parse_fact_id,
+)
 from deermem.model.manifest import MANIFEST_VERSION, Manifest
 from deermem.model.summaries import SummaryPatch
 
@@ -65,26 +72,37 @@ class Upsert:
     expect: Precondition = ABSENT
     renew: bool = False
 
+    def __post_init__(self) -> None:
+        check_stored_agent_name(self.agent)
+
     @property
     def key(self) -> FactKey:
         """Where the fact goes; an id is required."""
         if self.draft.id is None:
             raise InvalidInputError("id", "is missing")
-        return self.agent, self.draft.id
+        return self.agent, FactId(self.draft.id)
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Removes a fact; without a precondition an absent one is no error."""
+    """Removes a fact; without a precondition an absent one is no error.
+
+    Raises:
+        InvalidInputError: The id or the agent breaks its rule.
+    """
 
     agent: AgentName
-    fact_id: FactId
+    fact_id: str
     expect: Precondition = ANYTHING
+
+    def __post_init__(self) -> None:
+        check_stored_agent_name(self.agent)
+        parse_fact_id(self.fact_id)
 
     @property
     def key(self) -> FactKey:
         """Where the fact lies."""
-        return self.agent, self.fact_id
+        return self.agent, FactId(self.fact_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +123,8 @@ class ChangeSet:
     may_rebase: bool = False
 
     def __post_init__(self) -> None:
+        for agent in self.clears:
+            check_stored_agent_name(agent)
         keys = self.fact_keys()
         if len(keys) > MAX_CHANGES:
             raise InvalidInputError("changes", f"are more than {MAX_CHANGES:,}")
@@ -246,7 +266,7 @@ def _resolve_deletes(changes: ChangeSet, before: Before) -> list[FactKey]:
     deleted: list[FactKey] = []
     for delete in changes.deletes:
         present = before.facts[delete.key]
-        check_precondition(delete.expect, delete.fact_id, present)
+        check_precondition(delete.expect, delete.key[1], present)
         if present is not None:
             deleted.append(delete.key)
     return deleted

@@ -146,7 +146,7 @@ class FactDraft:
     """
 
     content: str
-    id: FactId | None = None
+    id: str | None = None
     title: str | None = None
     category: str = DEFAULT_CATEGORY
     topics: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ class FactDraft:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    def with_id(self, fact_id: FactId) -> FactDraft:
+    def with_id(self, fact_id: str) -> FactDraft:
         """Returns the same draft for a fact with this id."""
         draft = copy(self)  # not `replace`, which checks every field again
         object.__setattr__(draft, "id", parse_fact_id(fact_id))
@@ -214,7 +214,7 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, 
         kept = None if before is None else _optional_timestamp("consolidatedAt", before.consolidated_at)
         consolidated_at = kept or now
     proposed = Fact(
-        id=draft.id,
+        id=FactId(draft.id),
         scope=scope,
         content=draft.content,
         title=draft.title or derive_title(draft.content),

@@ -21,6 +21,7 @@ MAX_FACT_ID: Final = 128
 _SAFE_USER_ID = re.compile(r"[A-Za-z0-9_-]+")
 _UNSAFE_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 _AGENT_NAME = re.compile(r"[A-Za-z0-9-]+")
+_STORED_AGENT_NAME = re.compile(rf"[a-z0-9-]{{1,{MAX_AGENT_NAME}}}")
 _FACT_ID = re.compile(r"[A-Za-z0-9_-]+")
 _ENCODED = re.compile(r"[A-Za-z0-9_-]*-[0-9a-f]{16}")
 
@@ -34,6 +35,12 @@ class UserId:
 
     raw: str | None
     bucket: str | None
+
+    def __post_init__(self) -> None:
+        if (self.raw is None) != (self.bucket is None) or not (
+            self.bucket is None or is_bucket_name(self.bucket)
+        ):
+            raise InvalidInputError("user_id", "has no valid bucket; use UserId.parse")
 
     @classmethod
     def parse(cls, raw: str | None) -> UserId:
@@ -54,6 +61,9 @@ class Scope:
 
     user: UserId
     agent: AgentName = DEFAULT_AGENT
+
+    def __post_init__(self) -> None:
+        check_stored_agent_name(self.agent)
 
     @classmethod
     def of(cls, user_id: str | None, agent_name: str | None = None) -> Scope:
@@ -117,8 +127,17 @@ def stored_agent_name(directory: str) -> AgentName | None:
     """Returns the agent whose directory has this name, or `None` if no agent's has."""
     if directory == DEFAULT_AGENT:
         return DEFAULT_AGENT
-    canonical = _AGENT_NAME.fullmatch(directory) and directory == directory.lower()
-    return AgentName(directory) if canonical and len(directory) <= MAX_AGENT_NAME else None
+    return AgentName(directory) if _STORED_AGENT_NAME.fullmatch(directory) else None
+
+
+def check_stored_agent_name(agent: AgentName) -> None:
+    """Makes sure that an agent name is canonical, so that it may name a directory.
+
+    Raises:
+        InvalidInputError: It is not.
+    """
+    if stored_agent_name(agent) is None:
+        raise InvalidInputError("agent_name", "is not canonical; use parse_agent_name")
 
 
 def parse_fact_id(value: str) -> FactId:

@@ -38,7 +38,7 @@ class SetOperations(PointOperations):
         delta = self._commit(
             scope.user, lambda view: plans.create(view.snapshot(scope), identified, now, max_facts)
         )
-        return delta, identified.id if delta.written else None
+        return delta, delta.written[0].id if delta.written else None
 
     def clear(self, scope: Scope) -> Delta:
         """Deletes all facts of a scope; no writer that read before can bring one back."""
