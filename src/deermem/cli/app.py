@@ -1,0 +1,73 @@
+"""The application: every command, by group, in the order of the help."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from deermem.cli import changes, clearing, demo, places, queries, status, summaries
+from deermem.cli.output import wants_style, write
+
+# Boxes are for a person at a terminal; pipes and NO_COLOR get plain text, which is also made faster.
+_MARKUP: Final = "rich" if wants_style() else None
+
+app: Final = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=_MARKUP,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_summaries: Final = typer.Typer(no_args_is_help=True, rich_markup_mode=_MARKUP)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        write(sys.stdout, f"deermem {version('deermem')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _deermem(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Keeps what agents remember of their users, as files that a person can read."""
+
+
+@_summaries.callback()
+def _of_summaries() -> None:
+    """Show or set the summaries of a user."""
+
+
+for name, command in (("show", summaries.show), ("set", summaries.set_summary)):
+    _summaries.command(name)(command)
+
+for panel, commands in {
+    "The store": (
+        ("init", places.init),
+        ("status", status.status),
+        ("path", places.path),
+        ("demo", demo.demo),
+    ),
+    "Facts": (
+        ("add", changes.add),
+        ("get", queries.get),
+        ("list", queries.list_facts),
+        ("search", queries.search),
+        ("update", changes.update),
+        ("adopt", changes.adopt),
+        ("delete", changes.delete),
+        ("clear", clearing.clear),
+    ),
+}.items():
+    for name, command in commands:
+        app.command(name, rich_help_panel=panel)(command)
+
+app.add_typer(_summaries, name="summaries", rich_help_panel="Summaries")

@@ -1,0 +1,177 @@
+"""Writing: one JSON document, plain lines for pipes, or Rich on a terminal.
+
+Everything is written as UTF-8, whatever the locale says. That the reader of a pipe goes away is no
+error: what is left is dropped in silence, and the command's exit code stays its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import typer
+
+from deermem.cli.exits import OutputFailed, Report
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL_OR_LINE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# JSON leaves these as they are, but terminals take some of them for commands.
+_RAW_IN_JSON: Final = re.compile(r"[\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Writes what a command has to say in the form that the user asked for."""
+
+    as_json: bool = False
+    quiet: bool = False
+
+    def show(
+        self,
+        document: Mapping[str, Any],
+        *,
+        lines: Iterable[str] = (),
+        brief: Iterable[str] = (),
+        drawn: Callable[[], RenderableType] | None = None,
+    ) -> None:
+        """Writes a command's result.
+
+        Args:
+            document: With `--json`.
+            lines: Otherwise.
+            brief: Otherwise, with `--quiet`: what a script reads, without a word more.
+            drawn: Instead of `lines` on a terminal.
+        """
+        if self.as_json:
+            write(sys.stdout, json_text(document))
+        elif self.quiet:
+            _write_lines(brief)
+        elif drawn is not None and is_terminal(sys.stdout):
+            write(sys.stdout, _rendered(drawn()))
+        else:
+            _write_lines(lines)
+
+    def note(self, text: str) -> None:
+        """Tells a person something that is not the result, on standard error."""
+        if not (self.as_json or self.quiet):
+            write(sys.stderr, f"{visible(text)}\n")
+
+    def report(self, report: Report) -> None:
+        """Tells what went wrong: a document on standard output with `--json`, else on standard error."""
+        if self.as_json:
+            write(sys.stdout, json_text(report.document()))
+        else:
+            warn(report)
+
+    def exit_if(self, problems: Sequence[Report]) -> None:
+        """Exits with the code of the first problem; the document of `--json` has named them already."""
+        if problems:
+            if not self.as_json:
+                for problem in problems:
+                    warn(problem)
+            raise typer.Exit(problems[0].code)
+
+
+def warn(report: Report) -> None:
+    """Writes a report on standard error, for a person."""
+    hint = f"Hint: {visible(report.hint)}\n" if report.hint else ""
+    write(sys.stderr, f"Error: {visible(report.message)}\n{hint}")
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """Returns a document as indented JSON."""
+    text = json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
+    return _RAW_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+
+
+def visible(text: str) -> str:
+    """Returns text that no terminal takes for a command: control characters are spelled out."""
+    return _CONTROL.sub(_spelled_out, text)
+
+
+def one_line(text: str) -> str:
+    """Returns text for a cell of a table: control characters and line breaks are spelled out."""
+    return _CONTROL_OR_LINE.sub(_spelled_out, text)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Tells whether a person looks at a stream."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # it is closed
+        return False
+
+
+def wants_style() -> bool:
+    """Tells whether standard output may have colours: a terminal that can, and no wish for plain text."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return is_terminal(sys.stdout) and not plain
+
+
+def use_utf8() -> None:
+    """Makes standard output and error UTF-8; what has no encoding at all is spelled out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def write(stream: TextIO | None, text: str) -> None:
+    """Writes text at once; a stream that is closed takes nothing.
+
+    Raises:
+        OutputFailed: Standard output cannot be written, for another reason than that nobody reads it.
+    """
+    if stream is None or not text:
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
+        silence(stream)
+        unread = error.errno == errno.EPIPE or (os.name == "nt" and error.errno == errno.EINVAL)
+        if unread or stream is sys.stderr:
+            return
+        raise OutputFailed(error.errno, error.strerror, "standard output") from None
+
+
+def _write_lines(lines: Iterable[str]) -> None:
+    shown = map(visible, lines) if is_terminal(sys.stdout) else lines
+    write(sys.stdout, "".join(f"{line}\n" for line in shown))
+
+
+def silence(stream: TextIO) -> None:
+    """Leads a stream nowhere, or Python would complain at exit of what is left in its buffer."""
+    with io.FileIO(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
+
+
+def _rendered(renderable: RenderableType) -> str:
+    from rich.console import Console, detect_legacy_windows
+
+    plain = not wants_style() or detect_legacy_windows()
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system=None if plain else "auto",
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    with console.capture() as captured:
+        console.print(renderable)
+    return captured.get()
+
+
+def _spelled_out(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")

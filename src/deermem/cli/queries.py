@@ -1,0 +1,181 @@
+"""`get`, `list` and `search`: they write nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deermem.cli.exits import UsageError, report_of
+from deermem.cli.options import FactIdArgument, ScopeOptions, with_options
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from deermem.model.fact import Fact
+    from deermem.model.identity import Scope
+    from deermem.repository import FactPage, MemoryRepository
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceOptions(ScopeOptions):
+    """Says which facts are wanted."""
+
+    all_agents: Annotated[bool, typer.Option("--all-agents", help="Look at every agent of the user.")] = False
+    category: Annotated[str | None, typer.Option(metavar="NAME", help="Only facts of this category.")] = None
+    topic: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only facts with this topic; may be repeated.")
+    ] = None
+
+    def filters(self) -> dict[str, object]:
+        """Returns the filters that were given, by field."""
+        given = {"category": self.category, "topics": self.topic or None}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def scopes(self, repository: MemoryRepository) -> list[Scope]:
+        """Returns where to look."""
+        from deermem.model.identity import Scope
+
+        if not self.all_agents:
+            return [self.scope]
+        if self.agent is not None:
+            raise UsageError("--agent and --all-agents exclude each other")
+        user = self.scope.user
+        return [Scope(user, agent) for agent in repository.list_agents(user.raw)]
+
+
+@with_options(ScopeOptions)
+def get(options: ScopeOptions, fact_id: FactIdArgument) -> None:
+    """Show one fact.
+
+    With --quiet only its content is printed, as it is.
+    """
+    from deermem.cli.texts import fact_lines
+    from deermem.compat import fact_document
+    from deermem.errors import FactNotFoundError
+
+    with options.repository() as repository:
+        fact = repository.get_fact(options.scope, fact_id)
+    if fact is None:
+        raise FactNotFoundError(fact_id)
+
+    def drawn() -> RenderableType:
+        from deermem.cli.drawing import fact_panel
+
+        return fact_panel(fact)
+
+    options.out.show(fact_document(fact), lines=fact_lines(fact), brief=[fact.content], drawn=drawn)
+
+
+@with_options(ChoiceOptions)
+def list_facts(
+    options: ChoiceOptions,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1_000, metavar="NUMBER", help="The most facts to show.")
+    ] = 100,
+    cursor: Annotated[
+        str | None, typer.Option(metavar="CURSOR", help="Go on behind what was shown before.")
+    ] = None,
+) -> None:
+    """List facts, sorted by id.
+
+    Files that cannot be read are left out and reported, and the exit code says so.
+    """
+    from deermem.compat import fact_document
+
+    with options.repository() as repository:
+        page = _page_of(repository, options, limit, cursor)
+    problems = [report_of(problem, options.storage_root) for problem in page.problems]
+    document: dict[str, Any] = {"revision": page.revision}
+    document["facts"] = [fact_document(fact) for fact in page.facts]
+    if page.next_cursor is not None:
+        document["nextCursor"] = page.next_cursor
+    document["problems"] = [problem.document()["error"] for problem in problems]
+    _show_facts(options, document, page.facts)
+    if not (page.facts or problems):
+        options.out.note("No facts.")
+    if page.next_cursor is not None:
+        options.out.note(f"There are more: repeat the command with --cursor {page.next_cursor}")
+    options.out.exit_if(problems)
+
+
+@with_options(ChoiceOptions)
+def search(
+    options: ChoiceOptions,
+    query: Annotated[str, typer.Argument(metavar="TEXT", show_default=False)],
+    limit: Annotated[
+        int, typer.Option(min=1, max=1_000, metavar="NUMBER", help="The most facts to show.")
+    ] = 10,
+) -> None:
+    """Find facts that contain a text.
+
+    Upper and lower case are the same; the highest confidence comes first.
+    """
+    from deermem.compat import fact_document
+
+    with options.repository() as repository:
+        hits = repository.search_facts(
+            query, options.scopes(repository), top_k=limit, filters=options.filters()
+        )
+    document = {
+        "query": query,
+        "hits": [
+            {"score": hit.score, "matchType": hit.match_type, "fact": fact_document(hit.fact)} for hit in hits
+        ],
+    }
+    _show_facts(options, document, [hit.fact for hit in hits])
+    if not hits:
+        options.out.note("Nothing found.")
+
+
+def _show_facts(options: ChoiceOptions, document: dict[str, Any], facts: Sequence[Fact]) -> None:
+    from deermem.cli.texts import fact_cells
+
+    def drawn() -> RenderableType:
+        from deermem.cli.drawing import fact_table
+
+        return fact_table(facts, with_agent=options.all_agents)
+
+    rows = (fact_cells(fact, with_agent=options.all_agents) for fact in facts)
+    options.out.show(
+        document,
+        lines=("\t".join(cells) for cells in rows),
+        brief=(fact.id for fact in facts),
+        drawn=drawn if facts else None,
+    )
+
+
+def _page_of(
+    repository: MemoryRepository, options: ChoiceOptions, limit: int, cursor: str | None
+) -> FactPage:
+    """Returns a part of the facts that were asked for; with all agents the cursor is `agent/id`."""
+    from deermem.repository import FactPage
+
+    scopes, filters = options.scopes(repository), options.filters()
+    if not options.all_agents:
+        return repository.list_facts(
+            scopes[0], filters=filters, limit=limit, cursor=cursor, skip_corrupt=True
+        )
+    start, slash, after = (cursor or "").partition("/")
+    if cursor and not slash:
+        raise UsageError("the cursor is not one of `list --all-agents`", "it looks like `agent/id`")
+    facts: list[Fact] = []
+    problems: list[Any] = []
+    revision = 0
+    for scope in scopes:
+        if scope.agent < start:
+            continue
+        if len(facts) == limit:
+            return FactPage(tuple(facts), f"{scope.agent}/", revision, tuple(problems))
+        behind = after if scope.agent == start and after else None
+        page = repository.list_facts(
+            scope, filters=filters, limit=limit - len(facts), cursor=behind, skip_corrupt=True
+        )
+        facts += page.facts
+        problems += page.problems
+        revision = max(revision, page.revision)
+        if page.next_cursor is not None:
+            return FactPage(tuple(facts), f"{scope.agent}/{page.next_cursor}", revision, tuple(problems))
+    return FactPage(tuple(facts), None, revision, tuple(problems))

@@ -1,0 +1,67 @@
+"""Runs the command line and turns everything into an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+import typer
+from typer.main import get_command
+
+from deermem.cli.app import app
+from deermem.cli.exits import ExitCode, OutputFailed, Report, report_of
+from deermem.cli.output import Output, silence, use_utf8, warn, write
+
+# Typer brings its own copy of Click, or in older releases the real one: the base of their errors is
+# found from one that Typer has always exported.
+_USAGE_ERROR: Final = cast("type[Any]", typer.BadParameter.__mro__[1])
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command.
+
+    Returns:
+        The exit code.
+    """
+    use_utf8()
+    options = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    out = Output(as_json="--json" in options)
+    try:
+        return _invoke(arguments, out)
+    except BrokenPipeError:  # only from Typer, which writes the help itself
+        silence(sys.stdout)
+        return ExitCode.OK
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nobody gets to see a stack trace
+        report = report_of(error)
+        try:
+            out.report(report)
+        except OutputFailed:
+            warn(report)
+        return report.code
+
+
+def _invoke(arguments: Sequence[str], out: Output) -> int:
+    command = get_command(app)
+    try:
+        with command.make_context("deermem", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as wanted:
+        return wanted.exit_code
+    except _USAGE_ERROR as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            write(sys.stderr, f"{error.format_message()}\n".lstrip("\n"))
+        else:
+            out.report(_usage_report(error))
+        return ExitCode.INVALID
+    return ExitCode.OK
+
+
+def _usage_report(error: Any) -> Report:
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    path = "deermem" if error.ctx is None else error.ctx.command_path
+    hint = f"`{path} --help` shows what there is"
+    if path == "deermem" and type(error).__name__ == "NoSuchOption":
+        hint = "options follow the command, as in `deermem list --json`"
+    return Report("UsageError", message, hint, ExitCode.INVALID)

@@ -1,0 +1,115 @@
+"""`status`: what is where, and whether it is well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deermem.cli.exits import UsageError
+from deermem.cli.options import UserOptions, with_options
+from deermem.cli.output import one_line
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from deermem.cli.survey import Memory, Root
+    from deermem.model.identity import UserId
+
+_SHOWN_USERS = 10
+_JOURNAL = {
+    "none": "no transaction is under way",
+    "completed": "an interrupted transaction was found and completed",
+    "present": "a transaction is under way",
+}
+
+
+@with_options(UserOptions)
+def status(
+    options: UserOptions,
+    all_users: Annotated[bool, typer.Option("--all-users", help="Look at every user.")] = False,
+) -> None:
+    """Show where the memory is and how it is.
+
+    Looks at one user, or at all. What is wrong is reported, and the exit code says so.
+    """
+    from deermem.cli.survey import noted, survey_root, survey_user, survey_users
+    from deermem.model.identity import UserId
+
+    if all_users and (options.user_id is not None or options.no_user):
+        raise UsageError("--all-users goes with neither --user-id nor --no-user")
+    user = UserId.parse(options.user)
+    with options.repository() as repository:
+        root = survey_root(repository.storage_root)
+        users: list[UserId] = []
+        with noted(root.problems, root.path):
+            users = survey_users(repository)
+        memories = [survey_user(repository, each) for each in (users if all_users else [user])]
+    problems = [*root.problems, *(problem for each in memories for problem in each.problems)]
+    warnings = [*root.warnings, *(warning for each in memories for warning in each.warnings)]
+    document: dict[str, Any] = {
+        **root.document(),
+        "users": [each.bucket for each in users],
+        "memories": [each.document() for each in memories],
+        "warnings": warnings,
+        "problems": [problem.document()["error"] for problem in problems],
+    }
+    rows = _root_rows(root, users)
+    if not all_users:
+        rows += _memory_rows(memories[0])
+    listed = memories if all_users else []
+    lines = [f"{name:<14}{one_line(value)}" for name, value in rows]
+    lines += ["\t".join(map(one_line, _cells(memory))) for memory in listed]
+    options.out.show(document, lines=lines, drawn=lambda: _drawn(rows, listed))
+    for warning in warnings:
+        options.out.note(f"Warning: {warning}")
+    if not (root.exists or root.problems):
+        options.out.note("Nothing is stored yet: `deermem add` or `deermem init` makes the storage root.")
+    options.out.exit_if(problems)
+
+
+def _root_rows(root: Root, users: Sequence[UserId]) -> list[tuple[str, str]]:
+    state = ("exists" if root.exists else "does not exist yet") + (
+        ", writable" if root.writable else ", NOT writable"
+    )
+    rows = [("storage root", root.path), ("", state)]
+    if root.mount is not None:
+        rows.append(("file system", f"{root.mount.type}, {root.mount.source} on {root.mount.point}"))
+    names = [str(user) for user in users[:_SHOWN_USERS]]
+    more = ", …" if len(users) > _SHOWN_USERS else ""
+    rows.append(("users", f"{len(users)}: {', '.join(names)}{more}" if users else "0"))
+    return rows
+
+
+def _memory_rows(memory: Memory) -> list[tuple[str, str]]:
+    since = f", since {memory.last_updated}" if memory.last_updated else ""
+    agents = ", ".join(f"{name} {count}" for name, count in memory.agents.items())
+    return [
+        ("user", str(memory.user)),
+        ("facts", f"{memory.facts}: {agents}" if agents else "0"),
+        ("revision", f"{memory.revision}{since}"),
+        ("journal", _JOURNAL[memory.journal]),
+    ]
+
+
+def _cells(memory: Memory) -> list[str]:
+    return [
+        str(memory.user),
+        str(memory.revision),
+        str(len(memory.agents)),
+        str(memory.facts),
+        memory.journal,
+        str(len(memory.problems)),
+    ]
+
+
+def _drawn(rows: Sequence[tuple[str, str]], memories: Sequence[Memory]) -> RenderableType:
+    from rich.console import Group
+
+    from deermem.cli.drawing import properties, table
+
+    if not memories:
+        return properties(rows)
+    columns = ("User", "Revision", "Agents", "Facts", "Journal", "Problems")
+    return Group(properties(rows), table(columns, [_cells(memory) for memory in memories]))

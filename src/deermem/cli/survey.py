@@ -1,0 +1,146 @@
+"""What there is to say of a store and of one user: gathered without stopping at what is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from deermem.cli.exits import ExitCode, Report, report_of
+from deermem.cli.mounts import Mount, lock_warning, mount_of, parse_mountinfo
+from deermem.cli.ownership import foreign_owner, is_writable
+from deermem.errors import DeerMemError
+from deermem.format.layout import DEFAULT_MANIFEST, JOURNAL, bucket_parts
+from deermem.model.identity import Scope, UserId
+from deermem.repository import MemoryRepository
+
+
+@dataclass(slots=True)
+class Root:
+    """Describes a storage root."""
+
+    path: str
+    exists: bool
+    writable: bool
+    mount: Mount | None
+    warnings: list[str] = field(default_factory=list)
+    problems: list[Report] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        """Returns the description as JSON."""
+        document: dict[str, Any] = {
+            "storageRoot": self.path,
+            "exists": self.exists,
+            "writable": self.writable,
+        }
+        if self.mount is not None:
+            document["fileSystem"] = {
+                "type": self.mount.type,
+                "source": self.mount.source,
+                "mountPoint": self.mount.point,
+            }
+        return document
+
+
+@dataclass(slots=True)
+class Memory:
+    """Describes what is stored of one user; `agents` counts the facts of each."""
+
+    user: UserId
+    revision: int = 0
+    last_updated: str = ""
+    agents: dict[str, int] = field(default_factory=dict)
+    journal: str = "none"
+    warnings: list[str] = field(default_factory=list)
+    problems: list[Report] = field(default_factory=list)
+
+    @property
+    def facts(self) -> int:
+        """How many facts there are that can be read."""
+        return sum(self.agents.values())
+
+    def document(self) -> dict[str, Any]:
+        """Returns the description as JSON."""
+        document: dict[str, Any] = {
+            "userId": self.user.raw,
+            "directory": "/".join(bucket_parts(self.user)) or ".",
+            "revision": self.revision,
+            "lastUpdated": self.last_updated or None,
+            "facts": self.facts,
+            "agents": [{"agentName": name, "facts": count} for name, count in self.agents.items()],
+            "journal": self.journal,
+        }
+        return {key: value for key, value in document.items() if value is not None}
+
+
+def survey_root(path: str) -> Root:
+    """Looks at a storage root, or at the nearest directory above it that exists."""
+    nearest = path
+    while not os.path.lexists(nearest) and os.path.dirname(nearest) != nearest:
+        nearest = os.path.dirname(nearest)
+    mount = mount_of(nearest, parse_mountinfo(_mountinfo()))
+    root = Root(path, nearest == path, is_writable(nearest), mount)
+    foreign = foreign_owner(path)
+    if not root.writable:
+        read_only = f"{mount.point} is mounted read-only" if mount and mount.read_only else ""
+        hint = foreign or read_only
+        what = "not writable" if os.path.isdir(nearest) else "not a directory"
+        root.problems.append(Report("NotWritable", f"{nearest} is {what}", hint, ExitCode.FAILED))
+    elif foreign:
+        root.warnings.append(foreign)
+    if mount is not None and (warning := lock_warning(mount)):
+        root.warnings.append(f"{path} is on {mount.type}: {warning}")
+    return root
+
+
+@contextmanager
+def noted(problems: list[Report], root: str) -> Iterator[None]:
+    """Adds what goes wrong inside to a list, once, and goes on."""
+    try:
+        yield
+    except (DeerMemError, OSError) as error:
+        report = report_of(error, root)
+        if report not in problems:
+            problems.append(report)
+
+
+def survey_users(repository: MemoryRepository) -> list[UserId]:
+    """Returns every user, by bucket; the memory without a user comes first, if there is one."""
+    named = [UserId(bucket, bucket) for bucket in repository.list_users()]
+    nobody = os.path.lexists(os.path.join(repository.storage_root, DEFAULT_MANIFEST))
+    return [UserId.parse(None), *named] if nobody else named
+
+
+def survey_user(repository: MemoryRepository, user: UserId) -> Memory:
+    """Counts what is stored of a user, and notes what cannot be read."""
+    root = repository.storage_root
+    memory = Memory(user)
+
+    bucket = os.path.join(root, *bucket_parts(user))
+    if user.bucket is not None and (foreign := foreign_owner(bucket)):
+        memory.warnings.append(foreign)
+    journal = os.path.join(bucket, JOURNAL)
+    interrupted = os.path.lexists(journal)
+    with noted(memory.problems, root):
+        manifest = repository.get_manifest(user.raw)
+        memory.revision, memory.last_updated = manifest.revision, manifest.last_updated
+        for agent in repository.list_agents(user.raw):
+            memory.agents[agent] = 0
+            with noted(memory.problems, root):
+                snapshot, problems = repository.readable_snapshot(Scope(user, agent))
+                memory.agents[agent] = len(snapshot.facts)
+                memory.problems += [report_of(problem, root) for problem in problems]
+    if interrupted:
+        memory.journal = "present" if os.path.lexists(journal) else "completed"
+    return memory
+
+
+def _mountinfo() -> str:
+    """Returns the system's table of mounts; empty where there is none."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
