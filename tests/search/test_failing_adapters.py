@@ -30,6 +30,12 @@ def hit(fact_id: str, scope: Scope = HERE, score: Any = 1.0) -> AdapterHit:
     return AdapterHit(FactId(fact_id), scope, score)
 
 
+def unhashable_scope() -> Scope:
+    scope = Scope(HERE.user)
+    object.__setattr__(scope, "agent", [])
+    return scope
+
+
 @pytest.mark.parametrize("method", ["upsert", "remove", "clear"])
 def test_an_adapter_that_fails_at_a_commit_is_rebuilt_before_the_next_search(
     store: Store, adapter: WatchedAdapter, indexer: Indexer, method: str
@@ -113,7 +119,7 @@ def test_a_rebuild_that_fails_leaves_the_scope_stale_and_the_answer_to_the_subst
         [AdapterHit(FactId("a"), HERE, 1.0, match_type=None)],  # type: ignore[arg-type]
         [AdapterHit(["a"], HERE, 1.0)],  # type: ignore[arg-type]
         [AdapterHit(FactId("a"), "alice", 1.0)],  # type: ignore[arg-type]
-        [AdapterHit(FactId("a"), Scope(HERE.user, []), 1.0)],  # type: ignore[arg-type]
+        [AdapterHit(FactId("a"), unhashable_scope(), 1.0)],
     ],
 )
 def test_an_answer_that_is_no_list_of_hits_counts_as_a_failure(

@@ -38,7 +38,7 @@ class UserId:
 
     def __post_init__(self) -> None:
         if (self.raw is None) != (self.bucket is None) or not (
-            self.bucket is None or is_bucket_name(self.bucket)
+            self.bucket is None or (isinstance(self.bucket, str) and is_bucket_name(self.bucket))
         ):
             raise InvalidInputError("user_id", "has no valid bucket; use UserId.parse")
 
@@ -136,7 +136,7 @@ def check_stored_agent_name(agent: AgentName) -> None:
     Raises:
         InvalidInputError: It is not.
     """
-    if stored_agent_name(agent) is None:
+    if not isinstance(agent, str) or stored_agent_name(agent) is None:
         raise InvalidInputError("agent_name", "is not canonical; use parse_agent_name")
 
 
