@@ -46,7 +46,9 @@ def status(
         with noted(root.problems, root.path):
             users = survey_users(repository)
         memories = [survey_user(repository, each) for each in (users if all_users else [user])]
-    problems = [*root.problems, *(problem for each in memories for problem in each.problems)]
+    problems = list(
+        dict.fromkeys([*root.problems, *(problem for each in memories for problem in each.problems)])
+    )
     warnings = [*root.warnings, *(warning for each in memories for warning in each.warnings)]
     document: dict[str, Any] = {
         **root.document(),
@@ -84,21 +86,25 @@ def _root_rows(root: Root, users: Sequence[UserId]) -> list[tuple[str, str]]:
 
 def _memory_rows(memory: Memory) -> list[tuple[str, str]]:
     since = f", since {memory.last_updated}" if memory.last_updated else ""
-    agents = ", ".join(f"{name} {count}" for name, count in memory.agents.items())
+    agents = ", ".join(f"{name} {_known(count)}" for name, count in memory.agents.items())
     return [
         ("user", str(memory.user)),
-        ("facts", f"{memory.facts}: {agents}" if agents else "0"),
-        ("revision", f"{memory.revision}{since}"),
+        ("facts", f"{_known(memory.facts)}: {agents}" if agents else _known(memory.facts)),
+        ("revision", f"{_known(memory.revision)}{since}"),
         ("journal", _JOURNAL[memory.journal]),
     ]
+
+
+def _known(count: int | None) -> str:
+    return "unknown" if count is None else str(count)
 
 
 def _cells(memory: Memory) -> list[str]:
     return [
         str(memory.user),
-        str(memory.revision),
+        _known(memory.revision),
         str(len(memory.agents)),
-        str(memory.facts),
+        _known(memory.facts),
         memory.journal,
         str(len(memory.problems)),
     ]

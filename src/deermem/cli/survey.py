@@ -13,7 +13,7 @@ from deermem.cli.mounts import Mount, lock_warning, mount_of, parse_mountinfo
 from deermem.cli.ownership import foreign_owner, is_writable
 from deermem.errors import DeerMemError
 from deermem.format.layout import DEFAULT_MANIFEST, JOURNAL, bucket_parts
-from deermem.model.identity import Scope, UserId
+from deermem.model.identity import AgentName, Scope, UserId
 from deermem.repository import MemoryRepository
 
 
@@ -46,20 +46,25 @@ class Root:
 
 @dataclass(slots=True)
 class Memory:
-    """Describes what is stored of one user; `agents` counts the facts of each."""
+    """Describes what is stored of one user; `agents` counts the facts of each.
+
+    `None` stands for what could not be read. It must never pass for nothing.
+    """
 
     user: UserId
-    revision: int = 0
+    revision: int | None = None
     last_updated: str = ""
-    agents: dict[str, int] = field(default_factory=dict)
-    journal: str = "none"
+    agents: dict[str, int | None] = field(default_factory=dict)
+    journal: str = "unknown"
     warnings: list[str] = field(default_factory=list)
     problems: list[Report] = field(default_factory=list)
 
     @property
-    def facts(self) -> int:
+    def facts(self) -> int | None:
         """How many facts there are that can be read."""
-        return sum(self.agents.values())
+        counts = list(self.agents.values())
+        known = [count for count in counts if count is not None]
+        return None if self.revision is None or len(known) < len(counts) else sum(known)
 
     def document(self) -> dict[str, Any]:
         """Returns the description as JSON."""
@@ -69,7 +74,10 @@ class Memory:
             "revision": self.revision,
             "lastUpdated": self.last_updated or None,
             "facts": self.facts,
-            "agents": [{"agentName": name, "facts": count} for name, count in self.agents.items()],
+            "agents": [
+                {"agentName": name} if count is None else {"agentName": name, "facts": count}
+                for name, count in self.agents.items()
+            ],
             "journal": self.journal,
         }
         return {key: value for key, value in document.items() if value is not None}
@@ -125,15 +133,18 @@ def survey_user(repository: MemoryRepository, user: UserId) -> Memory:
     interrupted = os.path.lexists(journal)
     with noted(memory.problems, root):
         manifest = repository.get_manifest(user.raw)
-        memory.revision, memory.last_updated = manifest.revision, manifest.last_updated
-        for agent in repository.list_agents(user.raw):
-            memory.agents[agent] = 0
+        memory.last_updated = manifest.last_updated
+        memory.agents = dict.fromkeys(repository.list_agents(user.raw))
+        for agent in memory.agents:
             with noted(memory.problems, root):
-                snapshot, problems = repository.readable_snapshot(Scope(user, agent))
+                snapshot, problems = repository.readable_snapshot(Scope(user, AgentName(agent)))
                 memory.agents[agent] = len(snapshot.facts)
                 memory.problems += [report_of(problem, root) for problem in problems]
+        memory.revision = manifest.revision
     if interrupted:
         memory.journal = "present" if os.path.lexists(journal) else "completed"
+    elif memory.revision is not None:
+        memory.journal = "none"
     return memory
 
 
