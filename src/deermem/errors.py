@@ -12,7 +12,11 @@
     ├── UnsupportedFormat               another version's file; nothing was written
     ├── MigrationError                  the source was kept
     ├── CommitInDoubt (OSError)         journalled, not yet applied; the next access completes it
-    └── SearchIndexError                the facts are safe; rebuild the index
+    ├── SearchIndexError                the facts are safe; rebuild the index
+    └── MemoryManagerError              what crosses the boundary of a memory manager
+        ├── MemoryConflictError         for a RevisionConflict
+        ├── MemoryCorruptionError       for Corruption, UnsupportedFormat and MigrationError
+        └── MemoryManagerClosed         the manager was closed before the call
 
 An `OSError` of the disk is not wrapped: a full disk stays a full disk.
 """
@@ -195,3 +199,59 @@ class SearchIndexError(DeerMemError):
 
     def __str__(self) -> str:
         return f"retrieval adapter {self.adapter}: {self.reason}"
+
+
+class MemoryManagerError(DeerMemError):
+    """Is the base of what a memory manager raises in place of the store's own errors."""
+
+
+class MemoryConflictError(MemoryManagerError):
+    """Says that another writer came first; nothing was written, read again and retry.
+
+    `fact_id` is `None` where `memory.json` as a whole is at another revision. `expected_revision` and
+    `current_revision` are fact revisions where a fact is named, with `None` for an absent one; else they
+    are manifest revisions. After a hand edit both texts are given.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        fact_id: str | None = None,
+        expected_revision: int | None = None,
+        current_revision: int | None = None,
+        expected_text: str | None = None,
+        current_text: str | None = None,
+    ) -> None:
+        super().__init__(reason, fact_id, expected_revision, current_revision, expected_text, current_text)
+        self.reason = reason
+        self.fact_id = fact_id
+        self.expected_revision = expected_revision
+        self.current_revision = current_revision
+        self.expected_text = expected_text
+        self.current_text = current_text
+
+    def __str__(self) -> str:
+        return f"memory changed concurrently; reload and retry: {self.reason}"
+
+
+class MemoryCorruptionError(MemoryManagerError):
+    """Says that what is stored cannot be read safely; nothing was written.
+
+    `path` is relative to the storage root: it is for logs and operators, not for other users.
+    """
+
+    def __init__(self, path: str, reason: str, hint: str = "") -> None:
+        super().__init__(path, reason, hint)
+        self.path = path
+        self.reason = reason
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"stored memory cannot be read: {self.path}: {self.reason}"
+
+
+class MemoryManagerClosed(MemoryManagerError):
+    """Says that the memory manager was closed before the call; nothing was written."""
+
+    def __str__(self) -> str:
+        return "the memory manager is closed"
