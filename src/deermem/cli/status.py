@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SHOWN_USERS = 10
 _JOURNAL = {
+    "unknown": "unknown",
     "none": "no transaction is under way",
     "completed": "an interrupted transaction was found and completed",
     "present": "a transaction is under way",
@@ -42,17 +43,18 @@ def status(
     user = UserId.parse(options.user)
     with options.repository() as repository:
         root = survey_root(repository.storage_root)
-        users: list[UserId] = []
+        users: list[UserId] | None = None
         with noted(root.problems, root.path):
             users = survey_users(repository)
-        memories = [survey_user(repository, each) for each in (users if all_users else [user])]
+        looked_at = (users or []) if all_users else [user]
+        memories = [survey_user(repository, each) for each in looked_at]
     problems = list(
         dict.fromkeys([*root.problems, *(problem for each in memories for problem in each.problems)])
     )
     warnings = [*root.warnings, *(warning for each in memories for warning in each.warnings)]
     document: dict[str, Any] = {
         **root.document(),
-        "users": [each.bucket for each in users],
+        "users": None if users is None else [each.bucket for each in users],
         "memories": [each.document() for each in memories],
         "warnings": warnings,
         "problems": [problem.document()["error"] for problem in problems],
@@ -71,17 +73,20 @@ def status(
     options.out.exit_if(problems)
 
 
-def _root_rows(root: Root, users: Sequence[UserId]) -> list[tuple[str, str]]:
+def _root_rows(root: Root, users: Sequence[UserId] | None) -> list[tuple[str, str]]:
     state = ("exists" if root.exists else "does not exist yet") + (
         ", writable" if root.writable else ", NOT writable"
     )
     rows = [("storage root", root.path), ("", state)]
     if root.mount is not None:
         rows.append(("file system", f"{root.mount.type}, {root.mount.source} on {root.mount.point}"))
-    names = [str(user) for user in users[:_SHOWN_USERS]]
-    more = ", …" if len(users) > _SHOWN_USERS else ""
-    rows.append(("users", f"{len(users)}: {', '.join(names)}{more}" if users else "0"))
+    rows.append(("users", _names(users) if users else _known(None if users is None else 0)))
     return rows
+
+
+def _names(users: Sequence[UserId]) -> str:
+    more = ", …" if len(users) > _SHOWN_USERS else ""
+    return f"{len(users)}: {', '.join(map(str, users[:_SHOWN_USERS]))}{more}"
 
 
 def _memory_rows(memory: Memory) -> list[tuple[str, str]]:
