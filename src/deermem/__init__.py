@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deermem.errors import (
+    AgentNotFoundError,
     CommitInDoubt,
     Corruption,
     DeerMemError,
@@ -13,6 +14,7 @@ from deermem.errors import (
     LockTimeout,
     ManifestConflict,
     MigrationError,
+    NotACustomAgent,
     RevisionConflict,
     SearchIndexError,
     UnsupportedFormat,
@@ -38,6 +40,7 @@ from deermem.search.port import Hit
 __all__ = [
     "ABSENT",
     "ANYTHING",
+    "AgentNotFoundError",
     "AtRevision",
     "ChangeSet",
     "CommitInDoubt",
@@ -57,6 +60,7 @@ __all__ = [
     "ManifestConflict",
     "MemoryRepository",
     "MigrationError",
+    "NotACustomAgent",
     "RebuildReport",
     "RevisionConflict",
     "Scope",

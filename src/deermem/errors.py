@@ -4,6 +4,8 @@
     ├── InvalidInputError (ValueError)  the caller's mistake; the disk was not touched
     │   └── DuplicateFact               the same text is stored already
     ├── FactNotFoundError (KeyError)
+    ├── AgentNotFoundError (KeyError)
+    ├── NotACustomAgent                 a directory that holds memories alone was preserved
     ├── RevisionConflict                nothing was written; read again and retry
     │   ├── ManifestConflict
     │   └── FactConflict
@@ -65,6 +67,28 @@ class FactNotFoundError(DeerMemError, KeyError):
 
     def __str__(self) -> str:
         return f"no fact with the id {self.fact_id!r}"
+
+
+class AgentNotFoundError(DeerMemError, KeyError):
+    """Says that the user has no such agent; nothing was written."""
+
+    def __init__(self, agent_name: str) -> None:
+        super().__init__(agent_name)
+        self.agent_name = agent_name
+
+    def __str__(self) -> str:
+        return f"no agent with the name {self.agent_name!r}"
+
+
+class NotACustomAgent(DeerMemError):
+    """Says that an agent's directory has facts but no `config.yaml`; it was preserved."""
+
+    def __init__(self, agent_name: str) -> None:
+        super().__init__(agent_name)
+        self.agent_name = agent_name
+
+    def __str__(self) -> str:
+        return f"{self.agent_name!r} has memories but is no custom agent: its config.yaml is missing"
 
 
 class RevisionConflict(DeerMemError):

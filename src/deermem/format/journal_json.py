@@ -22,7 +22,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from deermem.errors import Corruption, UnsupportedFormat
-from deermem.format.layout import AGENTS, FACTS, FENCES, fact_id_of, is_shard, parse_fact_parts
+from deermem.format.layout import AGENTS, FACTS, FENCES, fact_id_of, is_agent_file, is_shard, parse_fact_parts
 from deermem.format.strict_json import dump_compact, load_object
 from deermem.model.identity import stored_agent_name
 
@@ -155,7 +155,7 @@ def _may_write(parts: Parts) -> bool:
 
 def _may_delete(parts: Parts) -> bool:
     """A clear also removes a fact file that lies in the wrong shard."""
-    return (
+    return is_agent_file(parts) or (
         len(parts) == 5
         and parts[0] == AGENTS
         and stored_agent_name(parts[1]) is not None

@@ -31,6 +31,9 @@ RECOVERY: Final = ".recovery"
 QUARANTINE: Final = ".quarantine"
 DEFAULT_MANIFEST: Final = "memory.json"
 FACT_SUFFIX: Final = ".md"
+AGENT_CONFIG: Final = "config.yaml"
+AGENT_FILES: Final = (AGENT_CONFIG, "SOUL.md")
+METADATA: Final = ".metadata"
 
 _MANIFEST_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\.json")
 _FACT_FILE = re.compile(rf"(?!(?i:readme)\.md$)[A-Za-z0-9_-]{{1,{MAX_FACT_ID}}}\.md")
@@ -87,6 +90,15 @@ def parse_fact_parts(parts: tuple[str, ...]) -> tuple[AgentName, FactId] | None:
     if agent is None or fact_id is None or parts[3] != shard_of(fact_id):
         return None
     return agent, fact_id
+
+
+def is_agent_file(parts: tuple[str, ...]) -> bool:
+    """Tells whether a path is a file of a custom agent's that goes when the agent is deleted."""
+    if len(parts) < 3 or parts[0] != AGENTS or stored_agent_name(parts[1]) is None:
+        return False
+    if len(parts) == 4:
+        return parts[2] == METADATA and parts[3] not in ("", ".", "..")
+    return len(parts) == 3 and parts[2] in AGENT_FILES
 
 
 def check_manifest_name(name: str) -> str:

@@ -110,6 +110,7 @@ class ChangeSet:
     """Collects the changes of one transaction on one user's memory.
 
     `clears` names agents whose facts all go; `clear_all` means every agent and all summaries.
+    `removes` names custom agents that go with their facts and the files that are known to be theirs.
     `expected_manifest_revision` is the revision the changes were based on; with `may_rebase` a set
     whose every fact has a precondition is still accepted on a newer one (plan section 8).
     """
@@ -119,11 +120,12 @@ class ChangeSet:
     summaries: SummaryPatch | None = None
     clears: frozenset[AgentName] = frozenset()
     clear_all: bool = False
+    removes: frozenset[AgentName] = frozenset()
     expected_manifest_revision: int | None = None
     may_rebase: bool = False
 
     def __post_init__(self) -> None:
-        for agent in self.clears:
+        for agent in self.emptied:
             check_stored_agent_name(agent)
         keys = self.fact_keys()
         if len(keys) > MAX_CHANGES:
@@ -133,11 +135,16 @@ class ChangeSet:
             if key in seen:
                 raise InvalidInputError("changes", f"name the fact {key[1]!r} more than once")
             seen.add(key)
-            if self.clear_all or key[0] in self.clears:
+            if self.clear_all or key[0] in self.emptied:
                 raise InvalidInputError("changes", f"both clear the agent {key[0]!r} and name a fact of it")
         size = sum(len(upsert.draft.content) for upsert in self.upserts)
         if size > MAX_CHANGE_BYTES:
             raise InvalidInputError("changes", f"hold more than {MAX_CHANGE_BYTES:,} characters of content")
+
+    @property
+    def emptied(self) -> frozenset[AgentName]:
+        """The agents named here that have no facts afterwards."""
+        return self.clears | self.removes
 
     def fact_keys(self) -> tuple[FactKey, ...]:
         """Returns where each named fact lies, in the order upserts, deletes."""
@@ -145,7 +152,7 @@ class ChangeSet:
 
     def agents(self) -> frozenset[AgentName]:
         """Returns the agents whose facts are named or cleared."""
-        return frozenset(agent for agent, _ in self.fact_keys()) | self.clears
+        return frozenset(agent for agent, _ in self.fact_keys()) | self.emptied
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +218,16 @@ def resolve(changes: ChangeSet, before: Before, now: str) -> Resolution:
     _check_base(changes, before)
     written, unchanged = _resolve_upserts(changes, before, now)
     deleted = _resolve_deletes(changes, before)
-    cleared = tuple(sorted(before.listed)) if changes.clear_all else tuple(sorted(changes.clears))
+    cleared = tuple(sorted(before.listed)) if changes.clear_all else tuple(sorted(changes.emptied))
     for agent in cleared:
         deleted.extend((agent, fact_id) for fact_id in before.listed.get(agent, ()))
     summaries = before.manifest.summaries
     if changes.summaries is not None:
         summaries = summaries.merged(changes.summaries.stamped(now))
-    clears = (bool(changes.clears) or changes.clear_all) and before.manifest.revision > 0
+    # Where nothing was ever stored, nothing can be brought back; a removed agent can.
+    clears = bool(changes.removes) or (
+        (bool(changes.clears) or changes.clear_all) and before.manifest.revision > 0
+    )
     if not (written or deleted or clears or summaries != before.manifest.summaries):
         return Resolution(before.manifest, unchanged=tuple(unchanged))
     revision = before.manifest.revision + 1
@@ -227,7 +237,7 @@ def resolve(changes: ChangeSet, before: Before, now: str) -> Resolution:
         unchanged=tuple(unchanged),
         deleted=tuple(deleted),
         cleared=cleared,
-        fences=before.fences.raised(changes.clears, changes.clear_all, revision) if clears else None,
+        fences=before.fences.raised(changes.emptied, changes.clear_all, revision) if clears else None,
     )
 
 
@@ -241,7 +251,7 @@ def _check_base(changes: ChangeSet, before: Before) -> None:
         bool(conditions)
         and not any(isinstance(condition, Anything) for condition in conditions)
         and changes.summaries is None
-        and not (changes.clears or changes.clear_all)
+        and not (changes.emptied or changes.clear_all)
     )
     if not (changes.may_rebase and point_operation and expected < actual):
         raise ManifestConflict(expected, actual)

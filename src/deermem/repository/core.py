@@ -23,6 +23,8 @@ from deermem.storage.engine import DEFAULT_LOCK_TIMEOUT, Engine
 from deermem.storage.filesystem import LocalFileSystem
 from deermem.storage.journal import DEFAULT_INLINE_LIMIT
 from deermem.storage.port import FileSystem
+from deermem.storage.removal import delete_agent
+from deermem.storage.transaction import Committed
 from deermem.storage.view import View
 
 T = TypeVar("T")
@@ -121,7 +123,14 @@ class RepositoryCore:
         return self._engine.read(self._allowed(user), work, absent=absent)
 
     def _commit(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Delta:
-        committed = self._engine.commit(self._allowed(user), decide)
+        return self._told(user, self._engine.commit(self._allowed(user), decide))
+
+    def _removed(self, scope: Scope) -> Delta | None:
+        committed = delete_agent(self._engine, self._allowed(scope.user), scope.agent)
+        return None if committed is None else self._told(scope.user, committed)
+
+    def _told(self, user: UserId, committed: Committed) -> Delta:
+        """Tells the indexer of a commit; the locks are released."""
         resolution = committed.resolution
         delta = Delta(
             revision=resolution.manifest.revision,

@@ -10,7 +10,7 @@ from deermem.errors import InvalidInputError, ManifestConflict
 from deermem.model import plans
 from deermem.model.changes import ChangeSet, Delta
 from deermem.model.fact import FactDraft
-from deermem.model.identity import FactId, Scope, parse_fact_id
+from deermem.model.identity import DEFAULT_AGENT, FactId, Scope, parse_fact_id
 from deermem.model.manifest import NO_MANIFEST
 from deermem.model.summaries import Summaries, SummaryPatch
 from deermem.repository.points import PointOperations
@@ -49,6 +49,21 @@ class SetOperations(PointOperations):
         """Deletes all facts of all agents of a user, and the summaries, in one transaction."""
         everything = ChangeSet(clear_all=True, summaries=SummaryPatch.replace_all(NO_MANIFEST.summaries))
         return self._commit(self._user(user_id), lambda _: everything)
+
+    def delete_agent(self, scope: Scope) -> Delta | None:
+        """Deletes a custom agent: its facts, `config.yaml`, `SOUL.md`, side files and all the rest.
+
+        Returns:
+            What changed; `None` when only the rest of an interrupted deletion was removed.
+
+        Raises:
+            InvalidInputError: The scope is that of the default agent.
+            AgentNotFoundError: There is no such agent.
+            NotACustomAgent: There are facts but no `config.yaml`; they were preserved.
+        """
+        if scope.agent == DEFAULT_AGENT:
+            raise InvalidInputError("agent_name", "the default agent cannot be deleted")
+        return self._removed(scope)
 
     def trim(self, scope: Scope, max_facts: int) -> Delta:
         """Deletes the facts that a cap evicts: the highest confidence stays."""

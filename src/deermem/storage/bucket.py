@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, NamedTuple
 
 from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
@@ -16,9 +16,11 @@ from deermem.format.layout import (
     FACTS,
     FENCES,
     JOURNAL,
+    METADATA,
     fact_id_of,
     fact_parts,
     facts_parts,
+    is_agent_file,
     is_in_own_shard,
     is_shard,
     shard_of,
@@ -218,6 +220,14 @@ class Bucket:
         except FileNotFoundError:
             return False
         return True
+
+    def agent_files(self, agent: AgentName) -> list[tuple[str, ...]]:
+        """Lists the files that are known to be a custom agent's beside its facts."""
+        found: list[tuple[str, ...]] = []
+        for parts in ((AGENTS, agent), (AGENTS, agent, METADATA)):
+            with suppress(FileNotFoundError), self.directory_at(parts) as directory:
+                found.extend((*parts, name) for name, file in directory.identities().items() if file)
+        return [parts for parts in found if is_agent_file(parts)]
 
     def list_facts(self, agent: AgentName) -> list[FactFile]:
         """Lists an agent's fact files by name alone; foreign files and stray copies are left out."""

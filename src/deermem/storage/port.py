@@ -129,6 +129,14 @@ class Directory(Protocol):
         """Removes a file's name; durable after `sync`."""
         ...
 
+    def remove_child(self, name: str) -> None:
+        """Removes an empty directory; durable after `sync`.
+
+        Raises:
+            OSError: ENOTEMPTY, when there is something in it.
+        """
+        ...
+
     def sync(self) -> None:
         """Makes every change of names in this directory durable."""
         ...

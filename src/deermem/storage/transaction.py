@@ -93,7 +93,8 @@ def commit(
     files = _encode_files(resolution)
     manifest = ((bucket.manifest_name,), encode_manifest(resolution.manifest))
     revisions = (base.manifest.revision, resolution.manifest.revision)
-    deletes = _paths_to_delete(resolution, listed)
+    side_files = [parts for agent in changes.removes for parts in bucket.agent_files(agent)]
+    deletes = (*sorted(side_files), *_paths_to_delete(resolution, listed))
     for directory in dict.fromkeys(parts[:-1] for parts, _ in files if is_below_agents(parts)):
         prepare_shard(bucket, directory)
     with bucket.directory_at((RECOVERY,), make=True) as recovery:
@@ -132,7 +133,7 @@ def _roll_forward(bucket: Bucket, journal: Journal, error: OSError) -> None:
 
 
 def _list_cleared(bucket: Bucket, changes: ChangeSet) -> dict[AgentName, list[FactFile]]:
-    agents = bucket.agents() if changes.clear_all else sorted(changes.clears)
+    agents = bucket.agents() if changes.clear_all else sorted(changes.emptied)
     return {agent: bucket.list_facts(agent) for agent in agents}
 
 
@@ -152,7 +153,7 @@ def _read_before(
             _refuse_hand_edit(*known, stored.fact, base)
         facts[agent, fact_id] = None if stored is None else stored.fact
     stale = changes.expected_manifest_revision not in (None, base.manifest.revision)
-    clears = bool(changes.clears) or changes.clear_all
+    clears = bool(changes.emptied) or changes.clear_all
     return Before(
         user=bucket.user,
         manifest=base.manifest,

@@ -174,6 +174,10 @@ class DiskState:
         self._change(directory, ((name, None),), f"unlink {self.path_of(directory, name)}")
         self._release(inode)
 
+    def remove_directory(self, directory: int, name: str) -> None:
+        """Removes an empty directory's name."""
+        self._change(directory, ((name, None),), f"rmdir {self.path_of(directory, name)}")
+
     def sync_directory(self, directory: int) -> None:
         """Makes every pending change of names in a directory durable."""
         inode = self.directories[directory]

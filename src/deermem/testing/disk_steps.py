@@ -19,6 +19,7 @@ class StepKind(StrEnum):
     FSYNC = "fsync"
     RENAME = "rename"
     UNLINK = "unlink"
+    RMDIR = "rmdir"
     SYNC = "sync"
     OPEN = "open"
     READ = "read"
@@ -36,6 +37,7 @@ CHANGING: Final = frozenset(
         StepKind.FSYNC,
         StepKind.RENAME,
         StepKind.UNLINK,
+        StepKind.RMDIR,
         StepKind.SYNC,
     ]
 )

@@ -164,6 +164,19 @@ class SimulatedDirectory:
         self.check(name)
         self.owner.change(StepKind.UNLINK, self.at(name), effect)
 
+    def remove_child(self, name: str) -> None:
+        """Removes an empty directory."""
+
+        def effect() -> None:
+            inode = self._disk.entry(self.inode, name)
+            if inode not in self._disk.state.directories:
+                raise UnexpectedFileType(self.at(name), "is not a directory")
+            if self._disk.state.directories[inode].entries:
+                raise disk_error(errno.ENOTEMPTY, self.at(name))
+            self._disk.state.remove_directory(self.inode, self._disk.find(self.inode, name) or name)
+
+        self._perform(StepKind.RMDIR, name, effect)
+
     def sync(self) -> None:
         """Makes the names in this directory durable."""
         self._check_open()

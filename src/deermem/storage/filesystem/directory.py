@@ -139,6 +139,10 @@ class LocalDirectory:
         """Removes a file's name."""
         os.unlink(name, dir_fd=self.descriptor)
 
+    def remove_child(self, name: str) -> None:
+        """Removes an empty directory."""
+        os.rmdir(name, dir_fd=self.descriptor)
+
     def sync(self) -> None:
         """Makes the names in this directory durable."""
         sync_directory(self.descriptor)

@@ -80,6 +80,10 @@ class PathDirectory(LocalDirectory):
         """Removes a file's name, patiently."""
         self._patiently(lambda: os.unlink(self._full(name)))
 
+    def remove_child(self, name: str) -> None:
+        """Removes an empty directory, patiently."""
+        self._patiently(lambda: os.rmdir(self._full(name)))
+
     def sync(self) -> None:
         """Does nothing: the system offers no such call."""
 
