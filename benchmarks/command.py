@@ -1,0 +1,93 @@
+"""The command: chooses rows, runs them and reports."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+
+from benchmarks import machine, results, table
+from benchmarks.bench import Bench
+from benchmarks.results import Result
+from benchmarks.rows import PENDING, ROWS
+from benchmarks.scale import FULL, QUICK, Scale
+
+
+def main(arguments: Sequence[str] | None = None, scale: Scale | None = None) -> int:
+    """Runs the benchmarks.
+
+    Args:
+        arguments: The command line; that of the process if omitted.
+        scale: Takes the place of the full scale or the quick one.
+
+    Returns:
+        0, whatever the figures are: a bar is judged by a person. 1 if a benchmark failed.
+    """
+    options = _parser().parse_args(arguments)
+    before = results.load_ratios(options.compare) if options.compare else None
+    place = Path(mkdtemp(prefix=".bench-", dir=options.dir))
+    try:
+        facts = machine.describe(place)
+        table.show_machine(facts)
+        if facts["file_system"] in machine.IN_MEMORY:
+            _say("warning: this is memory, not a disk; name a folder on a disk with --dir")
+        bench = Bench(place, scale or (QUICK if options.quick else FULL))
+        found, failures = run(bench, options.rows)
+    finally:
+        shutil.rmtree(place)
+    sys.stdout.write("\n")
+    table.show(found, before)
+    pending = [f"{row} {reason}" for row, reason in PENDING.items()]
+    sys.stdout.write(f"\nnot measured yet: {'; '.join(pending)}\n")
+    if options.json:
+        results.save(options.json, facts, found, failures)
+    return 1 if failures else 0
+
+
+def run(bench: Bench, rows: Sequence[str]) -> tuple[list[Result], dict[str, str]]:
+    """Runs some rows; a failed one does not keep the others from running."""
+    found: list[Result] = []
+    failures: dict[str, str] = {}
+    for row in rows:
+        _say(f"measuring {row} …")
+        try:
+            with machine.pinned():
+                found.extend(ROWS[row](bench))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is shown, and the others still run
+            traceback.print_exc()
+            failures[row] = f"{type(error).__name__}: {error}"
+    return found, failures
+
+
+def _rows(text: str) -> list[str]:
+    rows = [row.strip().upper() for row in text.split(",")]
+    for row in rows:
+        if row not in ROWS:
+            reason = PENDING.get(row, "there is no such row")
+            raise argparse.ArgumentTypeError(f"{row}: {reason}; choose from {', '.join(ROWS)}")
+    return rows
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks", description="Measure the store against its floors."
+    )
+    parser.add_argument("--rows", type=_rows, default=list(ROWS), metavar="P1,P4", help="measure only these")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, and no size above 10,000")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to a file")
+    parser.add_argument(
+        "--compare", type=Path, metavar="OLD.json", help="show what changed since an earlier run"
+    )
+    parser.add_argument(
+        "--dir", type=Path, default=Path(), help="a folder on the disk to measure (default: the current one)"
+    )
+    return parser
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,64 @@
+"""The machine that a run measures on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+IN_MEMORY: Final = frozenset(["tmpfs", "ramfs", "ramdisk"])
+
+
+def describe(folder: Path) -> dict[str, Any]:
+    """Returns what somebody needs to know who compares two runs."""
+    return {
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "deermem": _version("deermem"),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpus": os.cpu_count(),
+        "load": [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else None,
+        "file_system": file_system_of(folder),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def file_system_of(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+    """Returns the type of the file system that a folder is on, `unknown` where the system is silent."""
+    try:
+        lines = mounts.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "unknown"
+    found = (Path(), "unknown")
+    for line in lines:
+        words = line.split()
+        point = Path(words[4].encode("ascii", "replace").decode("unicode_escape"))
+        # Of several mounts on one point the last one counts.
+        if folder.resolve().is_relative_to(point) and len(point.parts) >= len(found[0].parts):
+            found = (point, words[words.index("-") + 1])
+    return found[1]
+
+
+@contextmanager
+def pinned() -> Iterator[None]:
+    """Keeps this process on one processor, where the system can do that, and lets it go again."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

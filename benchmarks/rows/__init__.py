@@ -1,0 +1,43 @@
+"""The rows: one function each, which yields its results as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from benchmarks.bench import Bench
+from benchmarks.results import Result
+from benchmarks.rows import (
+    cached_read,
+    changed_read,
+    clear_all,
+    cold_read,
+    import_time,
+    memory,
+    other_users,
+    point_writes,
+    same_user,
+)
+
+Row = Callable[[Bench], Iterator[Result]]
+
+ROWS: Final[dict[str, Row]] = {
+    "P1": point_writes.few_facts,
+    "P2": point_writes.many_facts,
+    "P4": cached_read.measure,
+    "P6": cold_read.measure,
+    "P7": changed_read.measure,
+    "P8": same_user.measure,
+    "P9": other_users.measure,
+    "P12": import_time.measure,
+    "P13": memory.measure,
+    "P14": clear_all.measure,
+}
+
+# What these measure is not written yet; each moves up when it is.
+PENDING: Final[dict[str, str]] = {
+    "P3": "needs the memory manager",
+    "P5": "needs the memory manager's documents",
+    "P10": "needs the migration",
+    "P11": "needs the gateway",
+}
