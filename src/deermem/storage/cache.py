@@ -23,6 +23,7 @@ DEFAULT_CACHE_BYTES: Final = 64_000_000
 # Measured: an empty scope, and a fact of 300 to 600 bytes of ASCII beside its text.
 _SCOPE_COST: Final = 2_500
 _FACT_COST: Final = 1_400
+_TEXT_COST: Final = 50
 _MAX_IMAGES: Final = 1_000
 
 
@@ -49,8 +50,7 @@ class ScopeEntry:
         self.image = image
         self.facts = facts
         self._snapshot: Snapshot | None = None
-        contents = sum(getsizeof(stored.fact.content) for stored in facts.values())
-        self.cost = _SCOPE_COST + _FACT_COST * len(facts) + contents
+        self.cost = _cost_of_image(image) + sum(_cost_of(stored.fact) for stored in facts.values())
 
     def is_valid_for(self, image: ManifestImage) -> bool:
         """Tells whether `memory.json` is still the one that the facts were read under."""
@@ -65,6 +65,7 @@ class ScopeEntry:
 
     def advance(self, image: ManifestImage, written: Iterable[StoredFact], deleted: Iterable[FactId]) -> None:
         """Follows a commit of this process without reading anything."""
+        self.cost += _cost_of_image(image) - _cost_of_image(self.image)
         self.image = image
         self._snapshot = None
         for stored in written:
@@ -76,8 +77,19 @@ class ScopeEntry:
             self.cost -= _cost_of(before.fact) if before else 0
 
 
+def _cost_of_image(image: ManifestImage) -> int:
+    return _SCOPE_COST + 2 * len(image.data)  # the bytes, and the texts made of them
+
+
 def _cost_of(fact: Fact) -> int:
-    return _FACT_COST + getsizeof(fact.content)
+    cost = _FACT_COST + getsizeof(fact.content)
+    if texts := fact.topics + fact.consolidated_from:
+        cost += _TEXT_COST * len(texts) + sum(map(len, texts))
+    if fact.source_error is not None:
+        cost += getsizeof(fact.source_error)
+    if extra := fact.extra + fact.source.extra:
+        cost += sum(getsizeof(field.key) + getsizeof(field.json) + getsizeof(field.yaml) for field in extra)
+    return cost
 
 
 class SnapshotCache:
