@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -39,6 +40,7 @@ class Limits:
         recovery_states: How many of the recoveries' stop points.
         recovery_states_per_stop: How many of one stop point of a recovery.
         depth: How many recoveries in a row are interrupted.
+        first_violation: Stops at the first violation.
         seed: Chooses the samples.
     """
 
@@ -46,6 +48,7 @@ class Limits:
     recovery_states: int = 100_000
     recovery_states_per_stop: int = 64
     depth: int = 2
+    first_violation: bool = False
     seed: int = 0
 
 
@@ -61,6 +64,10 @@ class Problem(NamedTuple):
 
     kind: str
     detail: str
+
+
+class _Found(Exception):
+    """Ends an exploration that looks for one violation only."""
 
 
 class Stop(NamedTuple):
@@ -114,6 +121,14 @@ class Explorer:
 
     def run(self) -> Report:
         """Explores the operation, then the recoveries."""
+        with suppress(_Found):
+            frontier = self._interrupt_the_operation()
+            for _ in range(self._limits.depth):
+                frontier = self._interrupt_recoveries(frontier)
+        self._report.distinct = len(self._checked)
+        return self._report
+
+    def _interrupt_the_operation(self) -> list[Visit]:
         frontier = []
         stops = list(self._stops_of_the_operation())
         allowed = self._allowed_at(stops)
@@ -125,10 +140,7 @@ class Explorer:
             for visit in self._visits(stop, permitted, Trace(self._scenario.name), per_stop):
                 self._report.states += 1
                 frontier += self._look(visit)
-        for _ in range(self._limits.depth):
-            frontier = self._interrupt_recoveries(frontier)
-        self._report.distinct = len(self._checked)
-        return self._report
+        return frontier
 
     def _sampled(self) -> None:
         if not self._report.sampled:
@@ -330,6 +342,8 @@ class Explorer:
 
     def _add(self, problem: Problem, trace: Trace) -> None:
         self._report.add(Violation(problem.kind, problem.detail, trace))
+        if self._limits.first_violation:
+            raise _Found
 
 
 _GONE: Final = SimulatedDisk()
