@@ -197,7 +197,33 @@ def test_a_search_that_a_commit_overtakes_shows_the_state_after_it(
             pool.submit(store.put, HERE, a="coffee", b="tea").result(WAIT)
 
     adapter.before["search"] = write
+    adapter.calls.clear()
     assert search(indexer, "tea") == [("b", "adapter")]
+    assert adapter.told("rebuild") == []
+
+
+def test_a_search_that_fails_while_a_commit_is_being_told_makes_the_scope_stale(
+    store: Store, adapter: WatchedAdapter, indexer: Indexer
+) -> None:
+    store.put(HERE, a="tea")
+    search(indexer, "tea")
+    gate = adapter.before["upsert"] = Gate()
+    with ThreadPoolExecutor(1) as pool:
+        commits = []
+
+        def fail_meanwhile() -> None:
+            commits.append(pool.submit(store.put, HERE, b="tea"))
+            assert gate.reached.wait(WAIT)
+            raise ConnectionError
+
+        adapter.before["search"] = fail_meanwhile
+        assert search(indexer, "tea") == [("a", "substring")]
+        del adapter.before["search"]
+        gate.opened.set()
+        commits[0].result(WAIT)
+    adapter.calls.clear()
+    search(indexer, "tea")
+    assert [call[0] for call in adapter.calls] == ["rebuild", "search"]
 
 
 def test_a_search_that_commits_overtake_again_and_again_comes_to_an_end(
