@@ -188,7 +188,7 @@ def test_the_size_of_memory_json_does_not_depend_on_the_number_of_facts(tmp_path
     store.upsert_fact(ALICE, draft("first"))
     path = bucket_path(tmp_path) / "memory.json"
     before = len(path.read_bytes())
-    upserts = tuple(Upsert(ALICE.agent, draft(f"f{number}")) for number in range(50))
+    upserts = tuple(Upsert(ALICE.agent, draft(f"f{number}")) for number in range(9))
     store.apply_changes("alice", ChangeSet(upserts=upserts))
     assert len(path.read_bytes()) == before
 

@@ -114,11 +114,17 @@ def test_search_is_scoped_and_orders_by_confidence(tmp_path: Path) -> None:
     assert store.search_facts("tea", []) == []
 
 
-def test_search_sees_more_than_one_page_of_facts(tmp_path: Path) -> None:
+def test_a_search_sees_all_facts_and_not_only_those_of_one_page(tmp_path: Path) -> None:
     store = MemoryRepository(tmp_path)
-    upserts = tuple(Upsert(ALICE.agent, draft(f"f{number:03}")) for number in range(130))
-    store.apply_changes("alice", ChangeSet(upserts=upserts))
-    assert len(store.search_facts("text", [ALICE], top_k=1_000)) == 130
+    store.upsert_fact(ALICE, draft("first"))
+    first = fact_path(tmp_path, ALICE, "first")
+    for number in range(130):
+        # Laid down by hand: 130 durable writes take seconds.
+        path = fact_path(tmp_path, ALICE, f"f{number}")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(first.read_text().replace("id: first", f"id: f{number}"))
+    assert len(store.search_facts("text", [ALICE], top_k=1_000)) == 131
+    assert len(store.list_facts(ALICE, limit=1_000).facts) == 131
 
 
 def test_without_an_adapter_rebuilding_the_index_says_that_there_is_none(tmp_path: Path) -> None:

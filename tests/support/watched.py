@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 
 CallTest = Callable[[Call], bool]
-CHANGING = frozenset(["create", "make_child", "make_root", "rename", "sync", "unlink"])
+CHANGING = frozenset(["create", "make_child", "make_root", "remove_child", "rename", "sync", "unlink"])
 
 
 def call_of(kind: str, ending: str = "") -> CallTest:
@@ -143,6 +143,10 @@ class WatchedDirectory:
     def make_child(self, name: str) -> bool:
         self._enter("make_child", name)
         return self._inner.make_child(name)
+
+    def remove_child(self, name: str) -> None:
+        self._enter("remove_child", name)
+        self._inner.remove_child(name)
 
     def create(self, name: str, data: bytes) -> FileIdentity:
         self._enter("create", name)
