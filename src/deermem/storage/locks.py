@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 
 from deermem.errors import LockTimeout
 from deermem.format.layout import LOCK
+from deermem.storage.opening import trusted
 from deermem.storage.port import Directory
 
 
@@ -81,6 +82,7 @@ class UserLocks:
 
         Raises:
             LockTimeout: Another writer held it too long.
+            Corruption: There is a link or a directory in place of the lock file.
         """
         start = time.monotonic()
         lock_path = f"{self._root}/{bucket.path}/{LOCK}".replace("/./", "/")
@@ -89,8 +91,12 @@ class UserLocks:
         if not turns.acquire(self._timeout):
             raise LockTimeout(lock_path, time.monotonic() - start, "another thread of this process")
         try:
-            with closing(bucket.lock_file(LOCK)) as lock_file:
-                if not lock_file.acquire(start + self._timeout - time.monotonic()):
+            with trusted():
+                opened = bucket.lock_file(LOCK)
+            with closing(opened) as lock_file:
+                with trusted():
+                    is_ours = lock_file.acquire(start + self._timeout - time.monotonic())
+                if not is_ours:
                     raise LockTimeout(lock_path, time.monotonic() - start, lock_file.holder())
                 yield
         finally:
