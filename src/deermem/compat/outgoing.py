@@ -1,7 +1,4 @@
-"""The historical document: facts and snapshots as dictionaries with camelCase keys (contract section 6).
-
-Everything here is a pure function of frozen values. Keys without a value are left out.
-"""
+"""Values to documents. Keys without a value are left out."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from deermem.model.fact import SCHEMA_VERSION, Fact
 from deermem.model.manifest import MANIFEST_VERSION, Manifest
 from deermem.model.snapshot import Snapshot
 from deermem.model.summaries import SECTIONS, Summaries
+
 
 def fact_document(fact: Fact) -> dict[str, Any]:
     """Returns a fact as a new dictionary; `source` is the historical string."""
@@ -77,7 +75,7 @@ def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def delta_document(delta: Delta) -> dict[str, Any]:
-    """Returns what a commit changed; `complete` is false, for it is not the whole document (plan section 7)."""
+    """Returns what a commit changed; `complete` is false: it is no whole document (plan section 7)."""
     return {
         "version": delta.version,
         "revision": delta.revision,
