@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -411,6 +411,27 @@ def test_a_store_that_never_stands_still_is_searched_by_substring(adapter: Watch
 
     hits = Indexer(adapter, load).search("tea", [HERE, OTHER_AGENT])
     assert {hit.match_type for hit in hits} == {"substring"}
+
+
+def test_a_store_that_reads_several_scopes_at_once_is_asked_to(adapter: WatchedAdapter) -> None:
+    store = Store()
+    store.put(HERE, a="tea")
+    store.put(OTHER_AGENT, b="tea")
+    store.put(OTHER_USER, c="tea")
+    groups: list[list[Scope]] = []
+
+    def load_all(scopes: Sequence[Scope]) -> list[Snapshot]:
+        groups.append(list(scopes))
+        return [store.load(scope) for scope in scopes]
+
+    def load(scope: Scope) -> Snapshot:
+        raise AssertionError(f"{scope} is read alone")
+
+    for chosen in (None, adapter):
+        hits = Indexer(chosen, load, load_all=load_all).search("tea", [HERE, OTHER_USER, OTHER_AGENT])
+        assert sorted(hit.fact.id for hit in hits) == ["a", "b", "c"]
+    assert [HERE, OTHER_AGENT] in groups
+    assert {len({scope.user for scope in group}) for group in groups} == {1}
 
 
 def test_a_store_that_goes_back_to_an_older_revision_is_indexed_anew(store: Store, indexer: Indexer) -> None:

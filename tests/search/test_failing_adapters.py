@@ -186,6 +186,18 @@ def test_a_hit_that_does_not_match_the_filters_is_dropped(
     assert search(indexer, "tea", filters={"id": "b"}) == [("b", "adapter")]
 
 
+def test_an_adapter_cannot_loosen_the_filters(
+    store: Store, adapter: WatchedAdapter, indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loosen(_query: str, /, *, filters: dict[str, object], **_asked: object) -> list[AdapterHit]:
+        filters.clear()
+        return [hit("a"), hit("b")]
+
+    monkeypatch.setattr(adapter, "search", loosen)
+    store.put(HERE, a="tea", b="tea")
+    assert search(indexer, "tea", filters={"id": "b"}) == [("b", "substring")]
+
+
 def test_dropped_hits_and_doubles_do_not_count_for_top_k(
     store: Store, adapter: WatchedAdapter, indexer: Indexer
 ) -> None:

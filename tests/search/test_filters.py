@@ -84,6 +84,11 @@ def test_a_value_of_the_wrong_type_is_refused(name: str, value: object) -> None:
     assert caught.value.field == f"filters.{name}"
 
 
+def test_topics_that_can_be_read_only_once_are_refused() -> None:
+    with pytest.raises(InvalidInputError):
+        fact_filter({"topics": iter(["tea"])})
+
+
 @pytest.mark.parametrize("filters", [None, "category", [("category", "goal")]])
 def test_filters_that_are_no_mapping_are_refused(filters: Any) -> None:
     with pytest.raises(InvalidInputError) as caught:

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from deermem.errors import InvalidInputError
@@ -83,7 +83,7 @@ def _number(name: str, wanted: object) -> float:
 def _topics(wanted: object) -> frozenset[str]:
     if isinstance(wanted, str):
         return frozenset([wanted])
-    if isinstance(wanted, Mapping) or not isinstance(wanted, Iterable):
+    if isinstance(wanted, Mapping) or not isinstance(wanted, Collection):
         raise InvalidInputError("filters.topics", "must be a string or a list of strings")
     topics = tuple(wanted)
     if not all(isinstance(topic, str) for topic in topics):

@@ -14,6 +14,8 @@ from deermem.model.snapshot import Snapshot
 from deermem.search.guarded import GuardedAdapter
 from deermem.search.ledger import BACKLOG, Ledger, Ledgers
 
+LoadAll = Callable[[Sequence[Scope]], Sequence[Snapshot]]
+
 _TRIES_FOR_ONE_REVISION: Final = 8
 
 
@@ -37,11 +39,9 @@ class Follower:
     serves, also from threads of its own.
     """
 
-    def __init__(
-        self, adapter: GuardedAdapter, load: Callable[[Scope], Snapshot], patience: float, max_users: int
-    ) -> None:
+    def __init__(self, adapter: GuardedAdapter, load_all: LoadAll, patience: float, max_users: int) -> None:
         self._adapter = adapter
-        self._load = load
+        self._load_all = load_all
         self._patience = patience
         self._changed = threading.Condition()  # guards all that follows, and every ledger
         self._ledgers = Ledgers(max_users)
@@ -77,13 +77,13 @@ class Follower:
         """
         user, agents = scopes[0].user, frozenset(scope.agent for scope in scopes)
         if not everything:
-            snapshots = load_together(self._load, scopes)
+            snapshots = self._load_all(scopes)
             with self._changed:
                 if self._ledgers.of(user).shows(_revision_of(snapshots), agents):
                     return View(snapshots)
         with self._turn(user) as ledger:
             if ledger is None:
-                return View(load_together(self._load, scopes), "the index is busy", agents)
+                return View(self._load_all(scopes), "the index is busy", agents)
             return self._refresh(user, ledger, scopes, everything)
 
     def mark_stale(self, user: UserId | None) -> None:
@@ -155,7 +155,7 @@ class Follower:
     def _refresh(self, user: UserId, ledger: Ledger, scopes: Sequence[Scope], everything: bool) -> View:
         with self._changed:
             epoch = ledger.epoch  # before the reading: whoever marks it stale may have changed what is read
-        snapshots = load_together(self._load, scopes)
+        snapshots = self._load_all(scopes)
         revision = _revision_of(snapshots)
         if revision is None:
             return View(snapshots, "the store is changing", frozenset(each.scope.agent for each in snapshots))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from deermem.model.changes import Delta
@@ -11,7 +13,7 @@ from deermem.model.identity import AgentName, Scope, UserId
 from deermem.model.rules import check_text
 from deermem.model.snapshot import Snapshot
 from deermem.search.filters import fact_filter
-from deermem.search.follower import Follower, View, load_together
+from deermem.search.follower import Follower, LoadAll, View, load_together
 from deermem.search.guarded import GuardedAdapter, index_scope
 from deermem.search.port import DEFAULT_MODE, DEFAULT_TOP_K, NO_FILTERS, AdapterHit, Hit, RetrievalAdapter
 from deermem.search.substring import check_query, check_top_k, substring_search
@@ -41,6 +43,9 @@ class Indexer:
     Args:
         adapter: The index, or `None`.
         load: Reads one scope; called while no lock is held. What it raises, a search raises.
+        load_all: Reads several scopes of one user at one revision. Without it they are read one by
+            one, and again if a commit came in between, which under many commits may go on failing:
+            then the facts found are of more than one revision.
         patience: How many seconds a search, a rebuild and `close` wait for calls of other threads.
         max_users: Of how many users it is remembered what the index shows. The scopes of others are
             rebuilt when they are searched.
@@ -51,12 +56,13 @@ class Indexer:
         adapter: RetrievalAdapter | None,
         load: Callable[[Scope], Snapshot],
         *,
+        load_all: LoadAll | None = None,
         patience: float = PATIENCE_SECONDS,
         max_users: int = MAX_USERS,
     ) -> None:
-        self._load = load
+        self._load_all = load_all or partial(load_together, load)
         guarded = None if adapter is None else GuardedAdapter(adapter)
-        self._follower = None if guarded is None else Follower(guarded, load, patience, max_users)
+        self._follower = None if guarded is None else Follower(guarded, self._load_all, patience, max_users)
 
     def committed(self, user: UserId, delta: Delta) -> None:
         """Tells the adapter of a commit; to be called after the locks are released.
@@ -88,6 +94,7 @@ class Indexer:
         """
         query, top_k, mode = check_query(query), check_top_k(top_k), check_text("mode", mode)
         fact_filter(filters)
+        filters = MappingProxyType(dict(filters))
         question = _Question(query, top_k, mode, filters)
         snapshots, hits = self._consult(_by_user(scopes), question)
         return substring_search(snapshots, query, top_k, filters) if hits is None else hits
@@ -141,7 +148,7 @@ class Indexer:
                             break
                         answer = _ask(self._follower, adapter, groups, question)
                     return answer.snapshots, answer.hits
-        return [each for group in groups for each in load_together(self._load, group)], None
+        return [each for group in groups for each in self._load_all(group)], None
 
 
 @dataclass(frozen=True, slots=True)
