@@ -96,6 +96,13 @@ class Reads(RepositoryCore):
         """Returns the agents that have a directory for facts, sorted."""
         return self._read(self._user(user_id), lambda view: view.agents(), ())
 
+    def cleared_at(self, scope: Scope) -> int:
+        """Returns the manifest revision of the scope's last clear, 0 if it was never cleared.
+
+        What was made of an older revision must not be written any more (guarantee G7).
+        """
+        return self._read(scope.user, lambda view: view.cleared_at(scope.agent), 0)
+
     def list_users(self) -> tuple[str, ...]:
         """Returns the bucket names of all users, sorted; the raw id of an encoded one is unknown."""
         return list_buckets(self._engine.file_system)

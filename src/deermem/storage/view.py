@@ -47,6 +47,10 @@ class View(Protocol):
         """Returns the agents that have a directory for facts."""
         ...
 
+    def cleared_at(self, agent: AgentName) -> int:
+        """Returns the revision of the agent's last clear, 0 if it was never cleared."""
+        ...
+
 
 class BucketView:
     """Reads through an open bucket, and from the cache where that shows the same state.
@@ -107,6 +111,11 @@ class BucketView:
         self.used_disk = True
         return self.bucket.agents()
 
+    def cleared_at(self, agent: AgentName) -> int:
+        """Returns the revision of the agent's last clear, 0 if it was never cleared."""
+        self.used_disk = True
+        return self.bucket.read_fences().of(agent)
+
 
 class EmptyView:
     """Shows a user about whom nothing was ever stored."""
@@ -128,6 +137,10 @@ class EmptyView:
     def agents(self) -> tuple[AgentName, ...]:
         """Returns no agent."""
         return ()
+
+    def cleared_at(self, agent: AgentName) -> int:  # noqa: ARG002 - as View has it
+        """Returns 0."""
+        return 0
 
 
 def young_after(image: ManifestImage) -> int | None:
