@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Self, TypeVar
 
@@ -73,7 +73,7 @@ class RepositoryCore:
         )
         if isinstance(retrieval_adapter, str):
             retrieval_adapter = load_adapter(retrieval_adapter)
-        self._indexer = Indexer(retrieval_adapter, self.snapshot)
+        self._indexer = Indexer(retrieval_adapter, self.snapshot, load_all=self.snapshots)
         self._new_token = new_token
         self._strict = strict_user_scope
 
@@ -81,6 +81,15 @@ class RepositoryCore:
     def storage_root(self) -> str:
         """The storage root as an absolute path."""
         return self._engine.file_system.root
+
+    def counters(self) -> dict[str, int]:
+        """Returns what the store has counted since it was opened, by name."""
+        cache = self._engine.cache
+        return {
+            **self._engine.counters.counts(),
+            "cache_hits": cache.hits,
+            "cache_misses": cache.misses,
+        }
 
     def new_fact_id(self) -> FactId:
         """Returns an id that no fact has."""
@@ -96,6 +105,18 @@ class RepositoryCore:
         """
         empty = Snapshot.of(scope, NO_MANIFEST, ())
         return self._read(scope.user, lambda view: view.snapshot(scope), empty)
+
+    def snapshots(self, scopes: Sequence[Scope]) -> list[Snapshot]:
+        """Returns the snapshots of several agents of one user, all at one revision.
+
+        Raises:
+            InvalidInputError: The scopes are of different users.
+        """
+        users = {scope.user.bucket for scope in scopes}
+        if len(users) != 1:
+            raise InvalidInputError("scopes", "must be of one user")
+        nothing = [Snapshot.of(scope, NO_MANIFEST, ()) for scope in scopes]
+        return self._read(scopes[0].user, lambda view: [view.snapshot(scope) for scope in scopes], nothing)
 
     def close(self) -> None:
         """Forgets what is cached and closes the retrieval adapter."""

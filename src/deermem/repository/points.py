@@ -93,6 +93,7 @@ class PointOperations(RepositoryCore):
         """
         wanted = parse_fact_id(fact_id)
         self._engine.cache.forget(scope)
+        self._indexer.mark_stale(scope.user)
 
         def decide(view: View) -> ChangeSet:
             fact = view.fact(scope, wanted)
