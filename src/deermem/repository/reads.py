@@ -96,6 +96,14 @@ class Reads(RepositoryCore):
         """Returns the agents that have a directory for facts, sorted."""
         return self._read(self._user(user_id), lambda view: view.agents(), ())
 
+    def snapshot_since(self, scope: Scope, revision: int) -> Snapshot:
+        """Returns a snapshot at this revision or a later one.
+
+        If the scope was cached before a commit of this store, the revision of that commit costs no read,
+        so nothing can fail any more.
+        """
+        return self._engine.cache.since(scope, revision) or self.snapshot(scope)
+
     def cleared_at(self, scope: Scope) -> int:
         """Returns the manifest revision of the scope's last clear, 0 if it was never cleared.
 

@@ -92,6 +92,14 @@ def _cost_of(fact: Fact) -> int:
     return cost
 
 
+def _shown_as(scope: Scope, entry: ScopeEntry) -> Snapshot:
+    """Returns the snapshot under the raw user id of the caller; several may have one bucket."""
+    snapshot = entry.snapshot()
+    if entry.scope.user == scope.user:
+        return snapshot
+    return Snapshot(scope, snapshot.manifest, snapshot.facts, snapshot.by_id)
+
+
 class SnapshotCache:
     """Keeps the entries that were used last, up to a number of bytes; 0 keeps none."""
 
@@ -146,9 +154,14 @@ class SnapshotCache:
                 self.misses += 1
                 return None
             self.hits += 1
-            if entry.scope.user != scope.user:
-                return Snapshot(scope, entry.image.manifest, entry.snapshot().facts, entry.snapshot().by_id)
-            return entry.snapshot()
+            return _shown_as(scope, entry)
+
+    def since(self, scope: Scope, revision: int) -> Snapshot | None:
+        """Returns the cached snapshot if it shows this revision or a later one."""
+        with self._mutex:
+            entry = self.find(scope)
+            known = entry is not None and entry.image.manifest.revision >= revision
+            return _shown_as(scope, entry) if known and entry is not None else None
 
     def put(self, entry: ScopeEntry) -> None:
         """Keeps an entry, unless a newer one is there."""
