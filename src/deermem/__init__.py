@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deermem.config import DeerMemConfig
 from deermem.errors import (
     AgentNotFoundError,
     CommitInDoubt,
@@ -13,12 +14,17 @@ from deermem.errors import (
     InvalidInputError,
     LockTimeout,
     ManifestConflict,
+    MemoryConflictError,
+    MemoryCorruptionError,
+    MemoryManagerClosed,
+    MemoryManagerError,
     MigrationError,
     NotACustomAgent,
     RevisionConflict,
     SearchIndexError,
     UnsupportedFormat,
 )
+from deermem.manager import DeerMem, ExtractionHook, ExtractionRequest, MemoryManager
 from deermem.model.changes import (
     ABSENT,
     ANYTHING,
@@ -45,10 +51,14 @@ __all__ = [
     "ChangeSet",
     "CommitInDoubt",
     "Corruption",
+    "DeerMem",
+    "DeerMemConfig",
     "DeerMemError",
     "Delete",
     "Delta",
     "DuplicateFact",
+    "ExtractionHook",
+    "ExtractionRequest",
     "Fact",
     "FactConflict",
     "FactDraft",
@@ -58,6 +68,11 @@ __all__ = [
     "InvalidInputError",
     "LockTimeout",
     "ManifestConflict",
+    "MemoryConflictError",
+    "MemoryCorruptionError",
+    "MemoryManager",
+    "MemoryManagerClosed",
+    "MemoryManagerError",
     "MemoryRepository",
     "MigrationError",
     "NotACustomAgent",

@@ -195,7 +195,6 @@ class DeerMemConfig:
         return read_environment().storage_path(self.storage_path or None)
 
 
-_DEFAULTS: Final = DeerMemConfig()
 # Settings that this release does not have, which a host may still set (plan section 11).
 _FIXED: Final = ("fact_format", "journal_enabled")
 
@@ -288,3 +287,6 @@ def _texts(value: Any) -> list[str]:
     if not all(isinstance(text, str) and text.strip() for text in texts):
         raise InvalidInputError("guaranteed_categories", "must be a list of strings")
     return [text.strip() for text in texts]
+
+
+_DEFAULTS: Final = DeerMemConfig()

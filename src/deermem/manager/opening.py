@@ -1,0 +1,37 @@
+"""Opens the repository that the settings describe."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+
+from deermem.config import DeerMemConfig
+from deermem.errors import InvalidInputError
+from deermem.repository import MemoryRepository
+
+
+def open_repository(config: DeerMemConfig) -> MemoryRepository:
+    """Builds the repository; nothing is read or written.
+
+    Raises:
+        InvalidInputError: The storage root is a file, or a class that a setting names cannot be used.
+    """
+    repository_class = _find_class(config.storage_class)
+    return repository_class(
+        config.storage_root(),
+        lock_timeout=config.file_lock_timeout_seconds,
+        manifest_filename=config.manifest_filename,
+        retrieval_adapter=config.retrieval_adapter,
+        strict_user_scope=config.strict_user_scope,
+    )
+
+
+def _find_class(name: str) -> type[MemoryRepository]:
+    if not name:
+        return MemoryRepository
+    try:
+        found = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidInputError("storage_class", f"{name!r} cannot be imported: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, MemoryRepository)):
+        raise InvalidInputError("storage_class", f"{name!r} is no subclass of MemoryRepository")
+    return found
