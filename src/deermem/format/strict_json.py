@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Final, NoReturn
 
 from deermem.errors import Corruption
@@ -18,7 +19,7 @@ def load_object(data: bytes, path: str) -> dict[str, Any]:
         Corruption: The bytes are no UTF-8, no JSON, nested too deeply, or not an object.
     """
     try:
-        document = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
+        document = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse, parse_float=_finite)
         if b"\\u" in data:
             dump_compact(document).encode("utf-8")
     except RecursionError:
@@ -53,6 +54,14 @@ def _indented(value: Any, line: str) -> str:
     inner = line + "  "
     entries = [f"{_COMPACT.encode(str(key))}: {_indented(item, inner)}" for key, item in value.items()]
     return f"{{{inner}{f',{inner}'.join(entries)}{line}}}"
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        # Written again it would be no JSON, and the file could not be read any more.
+        raise ValueError("a number is too large")
+    return number
 
 
 def _refuse(name: str) -> NoReturn:
