@@ -9,7 +9,7 @@ from typing import Final
 
 from benchmarks.bench import Bench
 from benchmarks.floors import stat_files
-from benchmarks.measuring import Side, interleave
+from benchmarks.measuring import PROCESSOR, Side, interleave
 from benchmarks.results import Result
 from benchmarks.samples import build_scope, content_of
 from deermem import MemoryRepository, Scope
@@ -54,6 +54,6 @@ def measure(bench: Bench) -> Iterator[Result]:
         store, twin = ChangedStore(folder / "store", facts), ChangedStore(folder / "twin", facts)
         bench.settle()
         sides = [Side("read", store.read, store.change), Side("floor", twin.stat, twin.change)]
-        medians = interleave(sides, rounds=scale.rounds, samples=scale.samples)
+        medians = interleave(sides, rounds=scale.rounds, samples=scale.samples, clock=PROCESSOR)
     work = f"snapshot after one of {facts:,} facts changed"
     yield Result.timed("P7", work, "scandir and stat each file", medians["read"], medians["floor"], bar=2.0)

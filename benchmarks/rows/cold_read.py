@@ -8,7 +8,7 @@ from typing import Final
 
 from benchmarks.bench import Bench
 from benchmarks.floors import read_files
-from benchmarks.measuring import Side, interleave
+from benchmarks.measuring import PROCESSOR, Side, interleave
 from benchmarks.results import Result
 from benchmarks.samples import build_scope
 from deermem import MemoryRepository, Scope
@@ -50,7 +50,9 @@ def measure(bench: Bench) -> Iterator[Result]:
         medians: dict[str, list[float]] = {}
         for facts, store in stores.items():
             samples = scale.fewer(facts // 250 + 1)
-            medians |= interleave(store.sides(str(facts)), rounds=scale.rounds, samples=samples)
+            medians |= interleave(
+                store.sides(str(facts)), rounds=scale.rounds, samples=samples, clock=PROCESSOR
+            )
     for facts in sizes:
         work = f"cold snapshot, {facts:,} facts"
         yield Result.timed("P6", work, _FLOOR, medians[str(facts)], medians[f"{facts}: floor"], bar=3.0)

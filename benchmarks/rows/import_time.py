@@ -19,9 +19,9 @@ _UNWANTED: Final = ("fastapi", "langgraph", "mcp", "rich", "typer")
 
 _TIMED: Final = """\
 import time
-start = time.perf_counter()
+start = time.process_time()
 import {names}
-print(time.perf_counter() - start)
+print(time.process_time() - start)
 """
 _LOADED: Final = """\
 import sys, deermem

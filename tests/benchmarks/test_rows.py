@@ -32,6 +32,7 @@ def measured(row: str, folder: Path) -> list[dict[str, Any]]:
 def test_each_row_measures_something_and_compares_it_with_a_floor(row: str, tmp_path: Path) -> None:
     results = measured(row, tmp_path)
     assert {result["row"] for result in results} == {row}
+    assert len({result["work"] for result in results}) == len(results)
     assert all(result["ratio"]["middle"] > 0 and result["floor_work"] for result in results)
     assert {result["verdict"] for result in results} <= {OK, MISSED, NO_BAR}
     assert any(result["bar"] is not None for result in results)
