@@ -15,7 +15,8 @@ from deermem.model.summaries import SECTIONS, Summaries
 
 def fact_document(fact: Fact) -> dict[str, Any]:
     """Returns a fact as a new dictionary; `source` is the historical string."""
-    user = fact.scope.user.raw
+    scope, source = fact.scope, fact.source
+    user = scope.user.raw
     document: dict[str, Any] = {
         "id": fact.id,
         "title": fact.title,
@@ -24,16 +25,14 @@ def fact_document(fact: Fact) -> dict[str, Any]:
         "topics": [*fact.topics],
         "confidence": fact.confidence,
         "createdAt": fact.created_at,
-        "source": str(fact.source),
+        "source": source.type if source.thread_id is None else str(source),
         "schemaVersion": SCHEMA_VERSION,
         "status": fact.status,
-        "scope": {"userId": user, "agentName": fact.scope.agent},
+        "scope": {"agentName": scope.agent} if user is None else {"userId": user, "agentName": scope.agent},
         "revision": fact.revision,
         "updatedAt": fact.updated_at,
         "consolidatedFrom": [*fact.consolidated_from],
     }
-    if user is None:
-        del document["scope"]["userId"]
     if fact.category_extension is not None:
         document["categoryExtension"] = fact.category_extension
     if fact.source_error is not None:
