@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from deermem.errors import Corruption, LockTimeout
+from deermem.errors import Corruption, LockTimeout, RevisionConflict
 from deermem.format.layout import DEFAULT_MANIFEST, LOCK, bucket_parts, check_manifest_name
 from deermem.model.changes import NO_FENCES, Before, ChangeSet, Resolution, resolve
 from deermem.model.identity import UserId
@@ -22,6 +22,7 @@ from deermem.storage.bucket import (
     StoredFact,
 )
 from deermem.storage.cache import DEFAULT_CACHE_BYTES, SnapshotCache
+from deermem.storage.counters import COMMITS, CONFLICTS, RECOVERIES, Counters
 from deermem.storage.journal import DEFAULT_INLINE_LIMIT
 from deermem.storage.locks import UserLocks
 from deermem.storage.opening import make_bucket, open_bucket, sync_above_bucket
@@ -65,8 +66,8 @@ class Engine:
     ) -> None:
         self.file_system = file_system
         self.cache = SnapshotCache(cache_bytes)
-        self.locks = UserLocks(file_system.root, lock_timeout)
-        self.recoveries = 0
+        self.counters = Counters()
+        self.locks = UserLocks(file_system.root, lock_timeout, self.counters)
         self._exact_names: set[str] = set()
         self._clock = clock
         self._new_token = new_token
@@ -181,7 +182,7 @@ class Engine:
     def _locked(self, bucket: Bucket) -> Iterator[Transaction]:
         with self.locks.hold(bucket.directory):
             if recover(bucket):
-                self.recoveries += 1
+                self.counters.count(RECOVERIES)
             yield Transaction(self, bucket, self._current_image(bucket))
 
     def _current_image(self, bucket: Bucket) -> ManifestImage:
@@ -234,16 +235,21 @@ class Engine:
         """Commits a change set under the lock and lets the cache follow."""
         if base.identity is None:
             sync_above_bucket(self.file_system, bucket.user)
-        committed = commit(
-            bucket,
-            base,
-            changes,
-            now=self._time_after(base),
-            operation=self._new_token(),
-            known_fact=self.cache.known_fact,
-            inline_limit=self._inline_limit,
-        )
+        try:
+            committed = commit(
+                bucket,
+                base,
+                changes,
+                now=self._time_after(base),
+                operation=self._new_token(),
+                known_fact=self.cache.known_fact,
+                inline_limit=self._inline_limit,
+            )
+        except RevisionConflict:
+            self.counters.count(CONFLICTS)
+            raise
         if committed.image is not base:
+            self.counters.count(COMMITS)
             self._follow(bucket, committed)
         return committed
 

@@ -9,11 +9,16 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Final
 
 from deermem.errors import LockTimeout
 from deermem.format.layout import LOCK
+from deermem.storage.counters import LOCK_TIMEOUTS, LOCK_WAITS, Counters
 from deermem.storage.opening import trusted
 from deermem.storage.port import Directory
+
+# What taking a free lock does not take.
+_NOTICEABLE_SECONDS: Final = 0.005
 
 
 class Turns:
@@ -61,11 +66,13 @@ class UserLocks:
     Args:
         root: The storage root, for messages.
         timeout: How long a writer waits for its turn, in seconds.
+        counters: Where waits are counted.
     """
 
-    def __init__(self, root: str, timeout: float) -> None:
+    def __init__(self, root: str, timeout: float, counters: Counters) -> None:
         self._root = root
         self._timeout = timeout
+        self._counters = counters
         self._reset()
         _all_locks.add(self)
 
@@ -89,7 +96,7 @@ class UserLocks:
         with self._mutex:
             turns = self._turns.setdefault(bucket.path, Turns())
         if not turns.acquire(self._timeout):
-            raise LockTimeout(lock_path, time.monotonic() - start, "another thread of this process")
+            raise self._timed_out(lock_path, start, "another thread of this process")
         try:
             with trusted():
                 opened = bucket.lock_file(LOCK)
@@ -97,10 +104,16 @@ class UserLocks:
                 with trusted():
                     is_ours = lock_file.acquire(start + self._timeout - time.monotonic())
                 if not is_ours:
-                    raise LockTimeout(lock_path, time.monotonic() - start, lock_file.holder())
+                    raise self._timed_out(lock_path, start, lock_file.holder())
+                if time.monotonic() - start > _NOTICEABLE_SECONDS:
+                    self._counters.count(LOCK_WAITS)
                 yield
         finally:
             turns.release()
+
+    def _timed_out(self, lock_path: str, start: float, holder: str | None) -> LockTimeout:
+        self._counters.count(LOCK_TIMEOUTS)
+        return LockTimeout(lock_path, time.monotonic() - start, holder)
 
 
 _all_locks: weakref.WeakSet[UserLocks] = weakref.WeakSet()
