@@ -24,6 +24,7 @@ tags:
   - work
   # more of them to come
   - "a: b"
+# Other names
 aliases: ['one', two]
 cssclasses:
 published: 2026-07-19
@@ -70,6 +71,9 @@ def test_unknown_keys_are_rewritten_as_they_stood_comments_included() -> None:
 def test_a_file_with_crlf_line_ends_keeps_its_unknown_keys() -> None:
     assert load(FOREIGN.replace("\n", "\r\n")) == load(FOREIGN)
     assert encode_fact(load(FOREIGN.replace("\n", "\r\n"))) == encode_fact(load(FOREIGN))
+    front, body = FOREIGN.split("\n---\n", 1)
+    mixed = "---\n" + front[4:].replace("\n", "\r\n") + "\r\n---\n" + body
+    assert encode_fact(load(mixed)) == encode_fact(load(FOREIGN))
 
 
 @pytest.mark.parametrize(
@@ -84,6 +88,7 @@ def test_a_file_with_crlf_line_ends_keeps_its_unknown_keys() -> None:
         "? |\n  a\n: b\n",
         "? a\n",
         "a:\tb\n",
+        "a: [&x 1, *x]\n",
     ],
 )
 def test_entries_that_could_not_stand_alone_are_written_from_their_value(lines: str) -> None:

@@ -247,6 +247,11 @@ def test_former_line_breaks_in_front_matter_are_text_as_in_yaml_1_2(character: s
         assert load(encode_fact(fact)) == fact
 
 
+def test_private_characters_beside_former_line_breaks_stay_what_they_are() -> None:
+    document = with_line("topics: [python, runtime]", 'topics: ["\ue000\u2028", "\\ue001\x85", "\\UE002"]')
+    assert load(document.replace("UE002", "U0000E002")).topics == ("\ue000\u2028", "\ue001\x85", "\ue002")
+
+
 def test_a_few_aliases_are_followed() -> None:
     fact = load(with_line("topics: [python, runtime]", "topics: &t [python, &r runtime]\nmore: [*t, *r]"))
     assert fact.topics == ("python", "runtime")

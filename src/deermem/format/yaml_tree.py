@@ -153,7 +153,6 @@ class _Builder:
             raise UnreadableYaml("an alias has no anchor before it", line)
         self._attach(node, event)
         self._weigh(node, line)
-        self._quotable = False
 
     def _open_sequence(self, event: SequenceStartEvent) -> None:
         _check_tag(event, "seq")
@@ -164,7 +163,6 @@ class _Builder:
         mapping = Mapping(_line(event), event.anchor)
         if not self._open:
             self.root = mapping
-            self._quotable = not event.flow_style
         self._open_collection(mapping, event)
 
     def _open_collection(self, node: Sequence | Mapping, event: NodeEvent) -> None:
