@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from deermem.errors import (
+    AgentNotFoundError,
     CommitInDoubt,
     Corruption,
     DuplicateFact,
@@ -15,7 +16,11 @@ from deermem.errors import (
     FactNotFoundError,
     InvalidInputError,
     LockTimeout,
+    MemoryConflictError,
+    MemoryCorruptionError,
+    MemoryManagerError,
     MigrationError,
+    NotACustomAgent,
     RevisionConflict,
     SearchIndexError,
     UnsupportedFormat,
@@ -149,6 +154,8 @@ _TABLE: Final[Mapping[type[BaseException], _Row]] = MappingProxyType(
             lambda error, _: f"the same text is stored already, as {error.fact_id}",
         ),
         FactNotFoundError: _Row(ExitCode.NOT_FOUND, "`deermem list --all-agents` shows what there is"),
+        AgentNotFoundError: _Row(ExitCode.NOT_FOUND, "`deermem status` names the agents"),
+        NotACustomAgent: _Row(ExitCode.CONFLICT, "`deermem clear --agent` deletes an agent's facts"),
         RevisionConflict: _Row(
             ExitCode.CONFLICT, "`deermem status` shows the revision; read again, then repeat the change"
         ),
@@ -170,6 +177,9 @@ _TABLE: Final[Mapping[type[BaseException], _Row]] = MappingProxyType(
             ExitCode.IN_DOUBT, "once the disk works, `deermem status` completes it and shows the outcome"
         ),
         SearchIndexError: _Row(ExitCode.INDEX, "the facts are safe"),
+        MemoryManagerError: _Row(ExitCode.FAILED, ""),
+        MemoryConflictError: _Row(ExitCode.CONFLICT, "read again, then repeat the change"),
+        MemoryCorruptionError: _Row(ExitCode.CORRUPT, lambda error: error.hint or _MEND),
         KeyboardInterrupt: _Row(ExitCode.INTERRUPTED, "", lambda *_: "interrupted"),
         OutputFailed: _Row(ExitCode.FAILED, "what the command did stays done"),
         OSError: _Row(ExitCode.FAILED, "", _told_of_disk),

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec,
 
 import typer
 
-from deermem.cli.exits import OutputFailed, UsageError, report_of
-from deermem.cli.output import Output, warn
+from deermem.cli.exits import UsageError, report_of
+from deermem.cli.output import Output
 from deermem.cli.ownership import foreign_owner
-from deermem.config import DEFAULT_USER, EdgeSettings, read_environment
 
 if TYPE_CHECKING:
+    from deermem.config import EdgeSettings
     from deermem.model.identity import Scope
     from deermem.repository import MemoryRepository
 
@@ -39,9 +39,7 @@ Quiet = Annotated[
 ]
 UserIdOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="ID", help=f"The user [DEERMEM_USER_ID, else {DEFAULT_USER}].", rich_help_panel=_PANEL
-    ),
+    typer.Option(metavar="ID", help="The user [DEERMEM_USER_ID, else `default`].", rich_help_panel=_PANEL),
 ]
 NoUser = Annotated[
     bool, typer.Option("--no-user", help="The memory without a user, in the root.", rich_help_panel=_PANEL)
@@ -70,6 +68,8 @@ class StoreOptions:
     @property
     def settings(self) -> EdgeSettings:
         """The settings of the environment."""
+        from deermem.config import read_environment
+
         return read_environment()
 
     @property
@@ -176,10 +176,7 @@ def reported(options: StoreOptions) -> Iterator[None]:
         report = report_of(error, root)
         if isinstance(error, PermissionError) and root is not None:
             report = report._replace(hint=foreign_owner(root))
-        try:
-            options.out.report(report)
-        except OutputFailed:
-            warn(report)
+        options.out.report(report)
         raise typer.Exit(report.code) from None
 
 

@@ -68,9 +68,12 @@ class Output:
 
     def report(self, report: Report) -> None:
         """Tells what went wrong: a document on standard output with `--json`, else on standard error."""
-        if self.as_json:
+        if not self.as_json or report.type == OutputFailed.__name__:
+            warn(report)
+            return
+        try:
             write(sys.stdout, json_text(report.document()))
-        else:
+        except OutputFailed:
             warn(report)
 
     def exit_if(self, problems: Sequence[Report]) -> None:

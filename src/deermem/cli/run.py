@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final, cast
 
 import typer
 from typer.main import get_command
 
 from deermem.cli.app import app
-from deermem.cli.exits import ExitCode, OutputFailed, Report, report_of
-from deermem.cli.output import Output, silence, use_utf8, warn, write
+from deermem.cli.exits import ExitCode, Report, report_of
+from deermem.cli.output import Output, silence, use_utf8, write
 
 # Typer brings its own copy of Click, or in older releases the real one: the base of their errors is
 # found from one that Typer has always exported.
@@ -34,15 +35,12 @@ def run(arguments: Sequence[str]) -> int:
         return ExitCode.OK
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nobody gets to see a stack trace
         report = report_of(error)
-        try:
-            out.report(report)
-        except OutputFailed:
-            warn(report)
+        out.report(report)
         return report.code
 
 
 def _invoke(arguments: Sequence[str], out: Output) -> int:
-    command = get_command(app)
+    command = _command()
     try:
         with command.make_context("deermem", list(arguments)) as context:
             command.invoke(context)
@@ -55,6 +53,11 @@ def _invoke(arguments: Sequence[str], out: Output) -> int:
             out.report(_usage_report(error))
         return ExitCode.INVALID
     return ExitCode.OK
+
+
+@cache
+def _command() -> Any:
+    return get_command(app)
 
 
 def _usage_report(error: Any) -> Report:

@@ -54,7 +54,7 @@ def status(
     warnings = [*root.warnings, *(warning for each in memories for warning in each.warnings)]
     document: dict[str, Any] = {
         **root.document(),
-        "users": None if users is None else [each.bucket for each in users],
+        **({} if users is None else {"users": [each.bucket for each in users]}),
         "memories": [each.document() for each in memories],
         "warnings": warnings,
         "problems": [problem.document()["error"] for problem in problems],

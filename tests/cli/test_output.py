@@ -1,0 +1,118 @@
+"""What is written: plain in pipes, drawn on terminals, and nothing that a terminal obeys."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from deermem.cli.output import json_text, one_line, visible
+from tests.cli.conftest import CommandLine
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list", "list --all-agents", "get fact_1", "search tea", "summaries show", "demo",
+        "status", "status --all-users",
+    ],
+)  # fmt: skip
+def test_a_terminal_gets_colours_and_a_pipe_gets_none(cli: CommandLine, command: str) -> None:
+    cli.add("Likes tea 😀.", "--id", "fact_1")
+    cli.ok("summaries", "set", "topOfMind", "tea")
+    assert not ANSI.search(cli.ok(*command.split()).out)
+    drawn = cli(*command.split(), terminal=True)
+    assert drawn.code == 0
+    assert ANSI.search(drawn.out)
+
+
+@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_who_wants_plain_text_gets_it_on_a_terminal_too(cli: CommandLine, variable: str, value: str) -> None:
+    cli.add("Likes tea.", "--id", "fact_1")
+    cli.monkeypatch.setenv(variable, value)
+    drawn = cli("list", terminal=True)
+    assert "Likes tea." in drawn.out
+    assert not ANSI.search(drawn.out)
+
+
+def test_a_title_is_not_taken_for_markup(cli: CommandLine) -> None:
+    cli.monkeypatch.setenv("COLUMNS", "200")
+    fact_id = cli.add("[red]not red[/red] :smile: [link=x]y[/link]")
+    for command in (["list"], ["get", fact_id], ["search", "red"]):
+        assert "[red]not red[/red] :smile: [link=x]y[/link]" in ANSI.sub("", cli(*command, terminal=True).out)
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"], ["--json"]], ids=str)
+def test_content_cannot_command_a_terminal(cli: CommandLine, quiet: list[str]) -> None:
+    fact_id = cli.add("x\x1b]0;owned\x07\x9b31m", "--category", "a\x1b[2J")
+    cli.monkeypatch.setenv("NO_COLOR", "1")
+    for command in (["get", fact_id], ["list"], ["search", "owned"]):
+        out = cli(*command, *quiet, terminal=True).out
+        assert out
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", out)
+
+
+def test_a_pipe_gets_the_content_as_it_is(cli: CommandLine) -> None:
+    fact_id = cli.add("x\x1b[31m\x07")
+    assert cli.ok("get", fact_id, "-q").out == "x\x1b[31m\x07\n"
+
+
+def test_control_characters_are_spelled_out() -> None:
+    assert visible("a\x1b\r\x9b\tb\nc") == "a\\x1b\\r\\x9b\tb\nc"
+    assert one_line("a\x1b\tb\nc\u2028d") == "a\\x1b\\tb\\nc\\u2028d"
+
+
+def test_json_keeps_every_language_and_spells_out_what_terminals_obey() -> None:
+    assert json_text({"a": "é喜😀\x9b\x7f"}) == '{\n  "a": "é喜😀\\u009b\\u007f"\n}\n'
+
+
+def test_errors_cannot_command_a_terminal(cli: CommandLine) -> None:
+    for arguments in (
+        ["\x1b[2J"],
+        ["list", "--x\x1b[2J"],
+        ["get", "\x1b[2J"],
+        ["list", "--limit", "\x1b[2J"],
+    ):
+        assert "\x1b" not in cli(*arguments, terminal=True).err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "init", "status", "status --all-users", "path", "path fact_1", "add new", "get fact_1", "list",
+        "list --all-agents", "search x", "update fact_1 --title t", "adopt fact_1", "delete fact_1",
+        "summaries show", "summaries set topOfMind x", "clear --yes", "clear --all --yes", "demo",
+    ],
+)  # fmt: skip
+def test_every_command_prints_one_json_document_and_nothing_else(cli: CommandLine, command: str) -> None:
+    cli.add("x 😀", "--id", "fact_1")
+    result = cli.ok(*command.split(), "--json")
+    assert isinstance(result.json, dict)
+    assert "error" not in result.json
+    assert result.err == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("update fact_1 --title t", "fact_1\n"),
+        ("adopt fact_1", "fact_1\n"),
+        ("get fact_1", "x\n"),
+        ("list", "fact_1\n"),
+        ("search x", "fact_1\n"),
+        ("delete fact_1", ""),
+        ("clear --yes", ""),
+        ("status", ""),
+        ("list --agent other", ""),
+        ("search y", ""),
+        ("summaries set topOfMind x", ""),
+    ],
+)
+def test_quiet_prints_what_a_script_reads_and_no_word_more(
+    cli: CommandLine, command: str, expected: str
+) -> None:
+    cli.add("x", "--id", "fact_1")
+    result = cli.ok(*command.split(), "--quiet")
+    assert (result.out, result.err) == (expected, "")
