@@ -10,6 +10,7 @@ from deermem.errors import Corruption, UnsupportedFormat
 from deermem.format.fact_canonical import read_canonical
 from deermem.format.fact_markdown import decode_text, encode_fact
 from deermem.model.fact import ExtraField, Fact
+from deermem.model.identity import FactId
 from tests.format.fact_documents import (
     FACT_ID,
     PATH,
@@ -110,17 +111,17 @@ def nearly_canonical(draw: st.DrawFn) -> str:
     return "---\n" + "\n".join(lines) + f"\n---\n\n# {title}\n\n{content}\n"
 
 
-def slow(document: str) -> Fact | None:
+def slow(document: str, fact_id: FactId = FACT_ID) -> Fact | None:
     try:
-        return decode_text(document, PATH, SCOPE, FACT_ID)
+        return decode_text(document, PATH, SCOPE, fact_id)
     except (Corruption, UnsupportedFormat):
         return None
 
 
-def assert_quick_declines_or_agrees(document: str) -> None:
-    quick = read_canonical(document, SCOPE, FACT_ID)
+def assert_quick_declines_or_agrees(document: str, fact_id: FactId = FACT_ID) -> None:
+    quick = read_canonical(document, SCOPE, fact_id)
     if quick is not None:
-        full = slow(document)
+        full = slow(document, fact_id)
         assert full is not None
         assert everything(quick) == everything(full)
 
@@ -161,6 +162,21 @@ def test_the_fast_reader_takes_canonical_documents(document: str) -> None:
 def test_the_fast_reader_agrees_on_any_body(body: str, document: str) -> None:
     assert_quick_declines_or_agrees(document[: document.index("\n---\n") + 5] + body)
     assert_quick_declines_or_agrees(document + body + "\n")
+
+
+@pytest.mark.parametrize("name", ["null", "Null", "-", "---", "0123", "1e3", "_", "true", "no", "-a", "a-"])
+@pytest.mark.parametrize("written", ["{}", '"{}"'])
+def test_the_fast_reader_agrees_on_ids(name: str, written: str) -> None:
+    document = CANONICAL[0].replace("id: fact_ab12", f"id: {written.format(name)}", 1)
+    assert_quick_declines_or_agrees(document, FactId(name))
+
+
+@pytest.mark.parametrize("length", [99, 100, 101, 1_023, 1_024, 1_025, 2_000])
+def test_the_fast_reader_agrees_on_long_keys_and_values(length: int) -> None:
+    long = "k" * length
+    for lines in (f"{long}: a", f"a: {long}", f'a: "{long}"', f"sourceError: {long}"):
+        assert_quick_declines_or_agrees(CANONICAL[0].replace("From: []\n", f"From: []\n{lines}\n"))
+    assert_quick_declines_or_agrees(CANONICAL[0].replace("topics: []", f'topics: [{long}, "{long}"]'))
 
 
 def test_the_fast_reader_checks_the_limits_that_the_full_parser_checks() -> None:

@@ -32,7 +32,7 @@ _COUNT = "([1-9][0-9]{0,14}+)"
 
 _DOCUMENT = re.compile(
     "---\n"
-    'id: ([A-Za-z0-9_-]++|"[A-Za-z0-9_-]++")\n'
+    f"id: ({_SCALAR})\n"
     "schemaVersion: 2\n"
     "category: ([a-z]++)\n"
     f"(?:categoryExtension: ({_SCALAR})\n)?+"
@@ -53,7 +53,7 @@ _DOCUMENT = re.compile(
     f"(?:sourceError: ({_SCALAR})\n)?+"
     f"(?:lastConfirmedAt: {_TIME}\n)?+"
     f"(?:confirmationCount: {_COUNT}\n)?+"
-    f"((?:[A-Za-z_][A-Za-z0-9_.-]*+: {_SCALAR}\n)*+)"
+    f"((?:[A-Za-z_][A-Za-z0-9_.-]{{0,99}}+: {_SCALAR}\n)*+)"
     "---\n\n"
     f"# ([^{_CONTROL}]{{1,160}}+)\n\n"
 )
@@ -107,7 +107,7 @@ def _fact(match: re.Match[str], content: str, scope: Scope, fact_id: FactId) -> 
         title,
     ) = match.groups()
     if (
-        (stem if stem[0] != '"' else stem[1:-1]) != fact_id
+        _text(stem) != fact_id
         or not _is_user(user, scope)
         or _text(agent) != scope.agent
         or title != title.strip()
