@@ -78,8 +78,8 @@ HOSTILE = {
     "canonical, a long fraction": CANONICAL.replace("confidence: 0.5", "confidence: 0." + "5" * 250_000),
 }
 # Interpreting a document may take this many bytes for each of its own, and a constant for small ones.
-MEMORY_FACTOR = 12
-MEMORY_CONSTANT = 4_000_000
+MEMORY_FACTOR = 6
+MEMORY_CONSTANT = 6_000_000
 
 
 def attempt(document: str | bytes) -> None:
