@@ -121,7 +121,8 @@ def test_only_the_port_changes_the_disk() -> None:
     guarded = [
         module
         for module in modules()
-        if not module.name.startswith(PORT) and not any(excepted(module, exception) for exception in EXCEPTIONS)
+        if not module.name.startswith(PORT)
+        and not any(excepted(module, exception) for exception in EXCEPTIONS)
     ]
     found = {module.name: list(disk_changes(module.tree)) for module in guarded}
     assert {name: changes for name, changes in found.items() if changes} == {}
