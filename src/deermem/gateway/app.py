@@ -1,0 +1,94 @@
+"""Puts the gateway together: routes, layers, and what goes wrong between them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from deermem.gateway import routes_agents, routes_facts, routes_memory, routes_service
+from deermem.gateway.browser import BrowserGuard
+from deermem.gateway.errors import Refusal, problem
+from deermem.gateway.identification import Identification, PrivateAnswers
+from deermem.gateway.metrics import Counting
+from deermem.gateway.service import Gateway
+
+if TYPE_CHECKING:
+    from deermem.gateway.auth import Authenticator
+
+_MAX_PROBLEMS: Final = 20
+_ABOUT: Final = (
+    "What agents remember of their users: summaries and facts, kept as files that a person can read."
+)
+
+
+def create_app(gateway: Gateway, authenticator: Authenticator) -> FastAPI:
+    """Returns the ASGI application of a gateway, which it opens and closes with its lifespan.
+
+    Args:
+        gateway: What the routes ask.
+        authenticator: Says who calls.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        gateway.is_open = True
+        try:
+            yield
+        finally:
+            await gateway.close()
+
+    app = FastAPI(
+        title="DeerMem",
+        description=_ABOUT,
+        version=version("deermem"),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
+        exception_handlers={
+            Refusal: _answer_refusal,
+            RequestValidationError: _answer_invalid,
+            HTTPException: _answer_http,
+        },
+    )
+    app.state.gateway = gateway
+    for routes in (routes_memory, routes_facts, routes_agents, routes_service):
+        app.include_router(routes.router)
+    identifying = authenticator.identifying_headers
+    # The one that is added last is the outermost.
+    app.add_middleware(Identification, authenticator=authenticator)
+    app.add_middleware(BrowserGuard, only_loopback=not identifying, origins=gateway.settings.allowed_origins)
+    app.add_middleware(PrivateAnswers, identifying_headers=identifying)
+    app.add_middleware(Counting, metrics=gateway.metrics)
+    return app
+
+
+async def _answer_refusal(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)  # noqa: S101 - for the type checker
+    return error.response()
+
+
+async def _answer_http(_: Request, error: Exception) -> Response:
+    """Answers what the framework refuses: no such route, no such method."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
+    return Refusal(error.status_code, str(error.detail), error.headers or {}).response()
+
+
+async def _answer_invalid(_: Request, error: Exception) -> Response:
+    """Answers a request that does not fit its model; what was sent is not repeated."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
+    return Refusal(422, [_told(each) for each in error.errors()[:_MAX_PROBLEMS]]).response()
+
+
+def _told(found: dict[str, Any]) -> dict[str, Any]:
+    reason = found.get("ctx", {}).get("error", "") if found["type"] == "json_invalid" else ""
+    message = f"{found['msg']}: {reason}" if reason else str(found["msg"])
+    return problem(tuple(found["loc"]), message, str(found["type"]))

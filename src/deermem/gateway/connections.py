@@ -1,0 +1,101 @@
+"""Connections with limits that Uvicorn leaves to a proxy: time and size of the head of a request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar, Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD_BYTES: Final = 32_768
+MAX_HEADERS: Final = 100
+
+_TOO_LARGE: Final = b"431 Request Header Fields Too Large"
+_TOO_SLOW: Final = b"408 Request Timeout"
+
+
+def limited_protocol(head_seconds: float) -> type[LimitedProtocol]:
+    """Returns the protocol of connections.
+
+    Args:
+        head_seconds: How long a client may take to send the head of a request; the first one counts from
+            the connection on, so that connections on which nothing is sent do not pile up.
+    """
+    return type("ConfiguredProtocol", (LimitedProtocol,), {"head_seconds": head_seconds})
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """Closes a connection whose request has a head that is too large or comes too slowly."""
+
+    head_seconds: ClassVar[float]
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as Uvicorn has it
+        """Begins to wait for the first head."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stops waiting."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Begins to wait for the rest of a head."""
+        super().on_message_begin()
+        self._head_bytes = 0
+        if self._head_timer is None:
+            self._await_head()
+
+    def on_url(self, url: bytes) -> None:
+        """Counts the request line."""
+        if self._has_room(len(url)):
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Counts a header."""
+        if self._has_room(len(name) + len(value)) and len(self.headers) < MAX_HEADERS:
+            super().on_header(name, value)
+        else:
+            self._refuse(_TOO_LARGE)
+
+    def on_headers_complete(self) -> None:
+        """Lets a complete head be answered, unless the connection is being closed."""
+        self._stop_timer()
+        if not self.transport.is_closing():
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Takes a part of the body of a request that is being answered."""
+        if not self.transport.is_closing():
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Ends a request that is being answered."""
+        if not self.transport.is_closing():
+            super().on_message_complete()
+
+    def _await_head(self) -> None:
+        self._head_timer = self.loop.call_later(self.head_seconds, self._refuse, _TOO_SLOW)
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _has_room(self, size: int) -> bool:
+        self._head_bytes += size
+        if self._head_bytes <= MAX_HEAD_BYTES:
+            return True
+        self._refuse(_TOO_LARGE)
+        return False
+
+    def _refuse(self, status: bytes) -> None:
+        self._stop_timer()
+        if not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
+            self.transport.close()

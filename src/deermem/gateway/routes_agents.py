@@ -1,0 +1,31 @@
+"""Routes of a user's agents."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Response
+
+from deermem.gateway.errors import Operation
+from deermem.gateway.requests import ChangingAgent, JsonRoute, OfUser
+from deermem.gateway.schemas import Agents, answers
+
+router: Final = APIRouter(prefix="/api/agents", tags=["agents"], route_class=JsonRoute)
+
+_DELETED: Final[dict[int | str, dict[str, Any]]] = {
+    status: answer for status, answer in answers(Agents, 404, 422, changes=True).items() if status != 200
+}
+
+
+@router.get("", responses=answers(Agents, 304, 422))
+async def list_agents(call: OfUser) -> Response:
+    """Returns the agents that have facts of their own."""
+    return await call.read(Operation.LIST_AGENTS, lambda backend: backend.agents(call.scope))
+
+
+@router.delete("/{name}", status_code=204, responses=_DELETED)
+async def delete_agent(
+    call: ChangingAgent, name: Annotated[str, Path(min_length=1, max_length=1_000)]
+) -> Response:
+    """Deletes a custom agent with all it owns."""
+    return await call.remove(Operation.DELETE_AGENT, lambda backend: backend.delete_agent(call.scope, name))

@@ -1,0 +1,266 @@
+"""The shapes of requests and answers, as `/openapi.json` tells them.
+
+Requests are checked against these models. Answers are written from what the store returns, so the models of
+answers only describe them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from deermem.model.rules import MAX_CONTENT_BYTES, MAX_TEXT
+
+Text = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES)]
+Category = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
+Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class NewFact(_Request):
+    """A fact to store; without a category it is `context`, without a confidence 0.5."""
+
+    content: Text
+    category: Category | None = None
+    confidence: Confidence | None = None
+
+
+class FactChange(_Request):
+    """What to change of a fact; what is left out or null stays."""
+
+    content: Text | None = None
+    category: Category | None = None
+    confidence: Confidence | None = None
+
+
+class NewFacts(_Request):
+    """Facts to store together: all of them or none."""
+
+    facts: Annotated[list[NewFact], Field(min_length=1)]
+
+
+class FactIds(_Request):
+    """Facts to delete together: all of them or none."""
+
+    ids: Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(min_length=1)]
+
+
+class NewSection(_Request):
+    """A summary; without `updatedAt` it gets the time of the change."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+    summary: Annotated[str, Field(max_length=100_000)]
+    updated_at: Annotated[str, Field(max_length=64)] | None = None
+
+
+class UserSections(_Request):
+    """Summaries about the user."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+    work_context: NewSection | None = None
+    personal_context: NewSection | None = None
+    top_of_mind: NewSection | None = None
+
+
+class HistorySections(_Request):
+    """Summaries about the past."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+    recent_months: NewSection | None = None
+    earlier_context: NewSection | None = None
+    long_term_background: NewSection | None = None
+
+
+class SummaryChange(_Request):
+    """Summaries to replace; those left out stay."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    user: UserSections | None = None
+    history: HistorySections | None = None
+
+
+class ImportedDocument(_Request):
+    """A document as `GET /api/memory/export` returns it; what it does not name is emptied."""
+
+    model_config = ConfigDict(extra="allow")
+
+    user: dict[str, Any] | None = None
+    history: dict[str, Any] | None = None
+    facts: list[dict[str, Any]] | None = None
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+
+
+class FactScope(_Answer):
+    """Whose fact it is."""
+
+    user_id: str | None = None
+    agent_name: str
+
+
+class Fact(_Answer):
+    """A stored fact."""
+
+    id: str
+    content: str
+    category: str
+    category_extension: str | None = None
+    topics: list[str]
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    created_at: str
+    source: str
+    source_error: str | None = None
+    schema_version: int
+    status: str
+    scope: FactScope
+    revision: Annotated[int, Field(ge=1)]
+    updated_at: str
+    consolidated_at: str | None = None
+    consolidated_from: list[str]
+
+
+class Section(_Answer):
+    """A summary."""
+
+    summary: str
+    updated_at: str
+
+
+class UserSummaries(_Answer):
+    """Summaries about the user."""
+
+    work_context: Section
+    personal_context: Section
+    top_of_mind: Section
+
+
+class HistorySummaries(_Answer):
+    """Summaries about the past."""
+
+    recent_months: Section
+    earlier_context: Section
+    long_term_background: Section
+
+
+class MemoryDocument(_Answer):
+    """The memory of a user, with the facts of one agent."""
+
+    version: str
+    revision: Annotated[int, Field(ge=0)]
+    last_updated: str
+    user: UserSummaries
+    history: HistorySummaries
+    facts: list[Fact]
+
+
+class FactPage(_Answer):
+    """A part of an agent's facts, sorted by id; `nextCursor` asks for the following part."""
+
+    facts: list[Fact]
+    next_cursor: str | None = None
+    revision: Annotated[int, Field(ge=0)]
+
+
+class Settings(BaseModel):
+    """Settings of the memory that a client may need to know, by their names in the configuration."""
+
+    model_config = ConfigDict(extra="allow")
+
+    backend: str
+    read_only: bool
+
+
+class Status(_Answer):
+    """The settings and the document."""
+
+    config: Settings
+    data: MemoryDocument
+
+
+class Agent(_Answer):
+    """An agent that has facts of its own; only a custom one can be deleted."""
+
+    name: str
+    custom: bool
+
+
+class Agents(_Answer):
+    """The agents of a user beside the default one, sorted by name."""
+
+    agents: list[Agent]
+
+
+class Health(_Answer):
+    """Whether the gateway lives, or can serve."""
+
+    status: str
+
+
+class FieldProblem(BaseModel):
+    """What is wrong with one value of a request."""
+
+    loc: list[str | int]
+    msg: str
+    type: str
+
+
+class Problem(BaseModel):
+    """Why a request was not answered; `revision` tells the current one after a conflict."""
+
+    detail: str
+    revision: int | None = None
+    factId: str | None = None  # noqa: N815 - the name in the answer
+
+
+class Invalid(BaseModel):
+    """What is wrong with the values of a request."""
+
+    detail: list[FieldProblem]
+
+
+_NOT_MODIFIED: Final[dict[str, Any]] = {"description": "What the client has is current."}
+_TOLD: Final = {
+    400: "The content is empty, or the confidence is out of range.",
+    401: "The caller is not known.",
+    403: "The caller may not do this.",
+    404: "There is no such fact or agent.",
+    409: "Something else came first, the same content is there already, or the cap evicted the fact.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    429: "Too many requests of this caller.",
+    500: "The stored data is corrupted, or the disk failed.",
+    501: "The memory backend does not support this.",
+    503: "The memory is busy; nothing was changed.",
+}
+_OF_EVERY_ROUTE: Final = (400, 401, 403, 429, 500, 501, 503)
+_OF_CHANGES: Final = (409, 413, 415)
+
+
+def answers(model: type[BaseModel], *statuses: int, changes: bool = False) -> dict[int | str, dict[str, Any]]:
+    """Returns what a route may answer, for the OpenAPI document.
+
+    Args:
+        model: The body of a success.
+        *statuses: What else is possible, beside what is possible for every route.
+        changes: Whether the route changes something.
+    """
+    told: dict[int | str, dict[str, Any]] = {200: {"model": model}}
+    for status in sorted({*_OF_EVERY_ROUTE, *(_OF_CHANGES if changes else ()), *statuses}):
+        if status == 304:
+            told[304] = _NOT_MODIFIED
+        elif status == 422:
+            told[422] = {"model": Invalid, "description": "A value breaks its rule."}
+        else:
+            told[status] = {"model": Problem, "description": _TOLD[status]}
+    return told

@@ -1,0 +1,100 @@
+"""Serves a gateway on a socket, until it is told to stop."""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from deermem.gateway.app import create_app
+from deermem.gateway.backend import Backend
+from deermem.gateway.connections import limited_protocol
+from deermem.gateway.service import Gateway
+from deermem.gateway.settings import GatewaySettings
+from deermem.manager import MemoryManager
+
+if TYPE_CHECKING:
+    from deermem.gateway.auth import Authenticator
+
+_BACKLOG: Final = 2_048
+
+
+def serve(
+    manager: MemoryManager,
+    authenticator: Authenticator,
+    settings: GatewaySettings,
+    announce: Callable[[str], None],
+) -> None:
+    """Serves until SIGTERM or SIGINT; what has begun by then comes to its end and is answered.
+
+    The manager is closed at the end. A second signal does not wait.
+
+    Args:
+        manager: What is served.
+        authenticator: Says who calls.
+        settings: How to serve.
+        announce: Is told the address once connections are accepted.
+
+    Raises:
+        InvalidInputError: The address is beyond this machine, and callers are not authenticated.
+        OSError: The address cannot be listened on.
+    """
+    authenticator.allows_listening_on(settings.host)
+    with closing(_listener(settings)) as listener:
+        # A name may stand for another address than it seems to.
+        authenticator.allows_listening_on(listener.getsockname()[0])
+        backend = Backend(
+            manager, read_only=settings.read_only, max_facts_per_request=settings.max_facts_per_request
+        )
+        gateway = Gateway(backend, settings, has_roles=bool(authenticator.identifying_headers))
+        config = uvicorn.Config(
+            create_app(gateway, authenticator),
+            http=limited_protocol(settings.header_seconds),
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=settings.access_log,
+            server_header=False,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
+            backlog=_BACKLOG,
+            timeout_keep_alive=settings.idle_seconds,
+            timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds),
+        )
+        _Server(config, lambda: announce(_url(listener))).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Says when it has started, and ends without an error when it is told to."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to accept connections."""
+        await super().startup(sockets)
+        self._announce()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as Uvicorn has it
+        """Begins to stop; told again, it does not wait."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def _listener(settings: GatewaySettings) -> socket.socket:
+    addresses = socket.getaddrinfo(
+        settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    family, _, _, _, address = addresses[0]
+    return socket.create_server((str(address[0]), settings.port), family=family, backlog=_BACKLOG)
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,76 @@
+"""The gateway behind the routes: runs what they ask of the store, and has an answer to what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from deermem.errors import DeerMemError
+from deermem.gateway.backend import Backend
+from deermem.gateway.errors import Operation, is_fault, refusal_of
+from deermem.gateway.metrics import Metrics
+from deermem.gateway.settings import GatewaySettings
+from deermem.gateway.work import Overloaded, WorkPool
+from deermem.model.identity import Scope
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+class Gateway:
+    """Runs the store's work in threads, and ends it in order.
+
+    Args:
+        backend: What works on the store.
+        settings: How to serve.
+        has_roles: Whether callers are told apart, so that some things need a role.
+    """
+
+    def __init__(self, backend: Backend, settings: GatewaySettings, *, has_roles: bool) -> None:
+        self.backend = backend
+        self.settings = settings
+        self.has_roles = has_roles
+        self.pool = WorkPool(settings.threads, settings.waiting, settings.patience)
+        self.metrics = Metrics(backend.counters, lambda: self.pool.present)
+        self.is_open = False
+
+    async def run(self, scope: Scope, operation: Operation, writes: bool, work: Callable[[Backend], T]) -> T:
+        """Runs work on one memory in a thread.
+
+        Raises:
+            Refusal: The work failed; what it raised is in the log where an operator should know of it.
+        """
+        try:
+            return await self.pool.run(scope.user.bucket, writes, lambda: work(self.backend))
+        except Exception as error:  # noqa: BLE001 - the table has an answer to everything
+            refusal = refusal_of(error, operation, self.backend.name)
+            if is_fault(refusal):
+                _log_fault(error, operation, scope)
+            raise refusal from None
+
+    async def is_ready(self) -> bool:
+        """Tells whether requests can be served: started, not at the end, and the storage can be read."""
+        if not self.is_open:
+            return False
+        try:
+            return await self.pool.run(None, False, self.backend.is_reachable)
+        except Overloaded:
+            return False
+
+    async def close(self) -> None:
+        """Lets what has begun come to its end, for a bounded time, and releases everything."""
+        self.is_open = False
+        seconds = self.settings.shutdown_seconds
+        drained = await self.pool.drain(seconds)
+        flushed = await asyncio.to_thread(self.backend.close, seconds)
+        if not (drained and flushed):
+            _log.error("some work did not end within %s seconds", seconds)
+
+
+def _log_fault(error: Exception, operation: Operation, scope: Scope) -> None:
+    """Tells the operator what failed, with the file that is damaged or the place in the program."""
+    known = isinstance(error, DeerMemError | OSError)
+    _log.error("%s of %r failed: %s", operation.title, str(scope), error, exc_info=None if known else error)
