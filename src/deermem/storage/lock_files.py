@@ -23,7 +23,27 @@ _BUSY: Final = frozenset([errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES])
 _RELINK_TRIES: Final = 5
 
 
-class SystemLockFile:
+class _Descriptor:
+    """Owns a descriptor of a lock file, of which a forked child has a copy."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._fd = descriptor
+        _open_descriptors.add(self)
+
+    def forget(self) -> None:
+        """Closes the copy in a forked child without unlocking: the lock is the parent's.
+
+        While a copy is open anywhere, the lock stays held though the parent dies.
+        """
+        if self._fd >= 0:
+            descriptor, self._fd = self._fd, -1
+            os.close(descriptor)
+
+
+_open_descriptors: weakref.WeakSet[_Descriptor] = weakref.WeakSet()
+
+
+class SystemLockFile(_Descriptor):
     """Locks one file; an instance is used by one thread at a time.
 
     Args:
@@ -32,10 +52,9 @@ class SystemLockFile:
     """
 
     def __init__(self, reopen: Callable[[], int], inode: Callable[[], int]) -> None:
+        super().__init__(reopen())
         self._reopen = reopen
         self._inode = inode
-        self._fd = reopen()
-        _open_descriptors.add(self)
 
     def acquire(self, timeout: float) -> bool:
         """Takes the lock; a waiter sleeps in the kernel and is woken by the release."""
@@ -73,12 +92,6 @@ class SystemLockFile:
             descriptor, self._fd = self._fd, -1
             with suppress(OSError):
                 unlock(descriptor)
-            os.close(descriptor)
-
-    def forget(self) -> None:
-        """Closes the descriptor in a forked child without unlocking: the lock is the parent's."""
-        if self._fd >= 0:
-            descriptor, self._fd = self._fd, -1
             os.close(descriptor)
 
 
@@ -142,11 +155,11 @@ else:
         """Gives the lock back."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
-    class _Waiter:
+    class _Waiter(_Descriptor):
         """Waits for a lock on a duplicate of the descriptor, which shares the lock with it."""
 
         def __init__(self, descriptor: int) -> None:
-            self._fd = descriptor
+            super().__init__(descriptor)
             self._decision = threading.Lock()
             self._finished = threading.Event()
             self._abandoned = False
@@ -162,7 +175,7 @@ else:
                 self._finished.set()
                 if self._abandoned and self._error is None:
                     unlock(self._fd)
-                os.close(self._fd)
+                self.forget()
 
         def wait(self, timeout: float) -> bool:
             self._finished.wait(max(timeout, 0))
@@ -173,12 +186,9 @@ else:
             return not self._abandoned
 
 
-_open_descriptors: weakref.WeakSet[SystemLockFile] = weakref.WeakSet()
-
-
 def _forget_all() -> None:
-    for lock_file in list(_open_descriptors):
-        lock_file.forget()
+    for descriptor in list(_open_descriptors):
+        descriptor.forget()
 
 
 if hasattr(os, "register_at_fork"):
