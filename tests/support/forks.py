@@ -1,0 +1,104 @@
+"""What processes do that fork; each function has a pipe to the test as its first argument."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from deermem import ChangeSet, MemoryRepository, Upsert
+from deermem.storage.view import View
+from tests.support.stores import ALICE, draft
+from tests.support.watched import Call, WatchedFileSystem, call_of
+
+PATIENCE = 30.0
+
+
+def answer_of_a_fork(work: Callable[[], object]) -> str:
+    """Runs something in a forked child and returns its answer, or the name of what it raised."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            answer = repr(work())
+        except BaseException as error:  # noqa: BLE001 - it is the answer
+            answer = type(error).__name__
+        os.write(writer, answer.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        text = pipe.read().decode()
+    os.waitpid(child, 0)
+    return text
+
+
+def fork_beside_a_transaction(pipe: Connection, root: Path) -> None:
+    """Forks while another thread is within a transaction; says what a child could do then and later."""
+    disk = WatchedFileSystem(root)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def stop(call: Call) -> None:
+        if call_of("rename", "held.md")(call):
+            inside.set()
+            assert go_on.wait(PATIENCE)
+
+    disk.on_call = stop
+    store = MemoryRepository(disk, lock_timeout=0.2)
+    thread = threading.Thread(target=lambda: store.upsert_fact(ALICE, draft("held")))
+    thread.start()
+    assert inside.wait(PATIENCE)
+    while_held = answer_of_a_fork(lambda: store.upsert_fact(ALICE, draft("child")).revision)
+    go_on.set()
+    thread.join(PATIENCE)
+    afterwards = answer_of_a_fork(lambda: store.upsert_fact(ALICE, draft("child")).revision)
+    pipe.send((while_held, afterwards, store.upsert_fact(ALICE, draft("parent")).revision))
+
+
+def fork_within_a_transaction(pipe: Connection, root: Path) -> None:
+    """Forks in the thread that decides what to write; the child goes on as if it held the lock."""
+    parent = os.getpid()
+
+    def decide(_: View) -> ChangeSet:
+        child = os.fork()
+        if child != 0:
+            os.waitpid(child, 0)
+        return ChangeSet(upserts=(Upsert(ALICE.agent, draft("new")),))
+
+    try:
+        MemoryRepository(root)._engine.commit(ALICE.user, decide)
+        outcome = "committed"
+    except BaseException as error:
+        if os.getpid() == parent:
+            raise
+        outcome = type(error).__name__
+    pipe.send(outcome)
+    if os.getpid() != parent:
+        os._exit(0)
+
+
+def fork_beside_a_waiter(pipe: Connection, root: Path) -> None:
+    """Forks while another thread waits for the lock; then gets the lock and stands still with it."""
+    disk = WatchedFileSystem(root)
+    waiting = threading.Event()
+
+    def watch(call: Call) -> None:
+        if call_of("lock_file")(call):
+            waiting.set()
+        if call_of("rename", "mine.md")(call):
+            pipe.send("inside")
+            threading.Event().wait()
+
+    disk.on_call = watch
+    store = MemoryRepository(disk, lock_timeout=60)
+    threading.Thread(target=lambda: store.upsert_fact(ALICE, draft("mine")), daemon=True).start()
+    assert waiting.wait(PATIENCE)
+    while not any(thread.name == "deermem-lock" for thread in threading.enumerate()):
+        os.sched_yield()  # the thread that waits in the kernel tells nobody that it does
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    pipe.send(child)
+    threading.Event().wait()
