@@ -165,7 +165,9 @@ class LocalDirectory:
         except OSError as error:
             raise self._explained(error, name) from None
         if flags & os.O_CREAT and self._owner.file_mode & 0o077:
-            os.chmod(descriptor, self._owner.file_mode)
+            # A lock file may be another group member's, who gave it its mode and alone can do so.
+            with suppress(PermissionError):
+                os.chmod(descriptor, self._owner.file_mode)
         return descriptor
 
     def close(self) -> None:
