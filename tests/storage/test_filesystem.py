@@ -68,6 +68,7 @@ def test_a_root_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
 def write_as_another_member(pipe: Connection, root: Path) -> None:
     with tempfile.TemporaryDirectory() as warm_up:  # another user may not be able to import anything
         fill(MemoryRepository(warm_up))
+        MemoryRepository(warm_up).snapshot(ALICE)
     os.setgroups([])
     os.setgid(4_242)
     os.setuid(4_243)
