@@ -1,0 +1,131 @@
+"""`token create`, `token list` and `token revoke`: who may use the gateway."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deermem.cli.exits import ExitCode, Report, UsageError
+from deermem.cli.options import StoreOptions, UserOptions, with_options
+from deermem.cli.output import one_line
+
+if TYPE_CHECKING:
+    from deermem.gateway.auth.token_file import TokenFile
+    from deermem.gateway.auth.token_list import TokenEntry
+
+TokenFileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="The file of tokens [DEERMEM_AUTH_TOKEN_FILE, else in the storage root].",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOptions(StoreOptions):
+    """Says which file of tokens a command works on."""
+
+    token_file: TokenFileOption = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewTokenOptions(UserOptions):
+    """Says whose token to make, too."""
+
+    token_file: TokenFileOption = None
+
+
+@with_options(NewTokenOptions)
+def create(
+    options: NewTokenOptions,
+    role: Annotated[str, typer.Option(metavar="ROLE", help="`user`, `service` or `administrator`.")] = "user",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="What the token is for.")] = "",
+) -> None:
+    """Make a token for the gateway, and print it.
+
+    It is shown this once: the file has its hash only. With --quiet nothing else is printed.
+    """
+    from deermem.gateway.auth.caller import Role
+    from deermem.model.timestamps import format_timestamp
+
+    if role not in list(Role):
+        raise UsageError(f"--role must be one of {', '.join(Role)}")
+    user = options.user
+    if user is None:
+        raise UsageError("a token is of a user; --no-user does not go with it")
+    created = format_timestamp(datetime.now(UTC))
+    token, entry = _file_of(options, options.token_file).create(user, Role(role), created, note)
+    options.out.show({"token": token, **_document(entry)}, lines=[token], brief=[token])
+    options.out.note(f"Token {entry.id} is of the {entry.role} {entry.user}; it is not shown again.")
+
+
+@with_options(TokenOptions)
+def list_tokens(options: TokenOptions) -> None:
+    """List the tokens of the gateway: id, role, time, user and note, but not the tokens themselves.
+
+    With --quiet only the ids are printed.
+    """
+    entries = _file_of(options, options.token_file).read().entries.values()
+    options.out.show(
+        {"tokens": [_document(entry) for entry in entries]},
+        lines=["\t".join(map(one_line, _document(entry).values())) for entry in entries],
+        brief=[entry.id for entry in entries],
+    )
+
+
+@with_options(TokenOptions)
+def revoke(
+    options: TokenOptions,
+    token_ids: Annotated[
+        list[str], typer.Argument(metavar="TOKEN_ID...", show_default=False, help="As `token list` shows it.")
+    ],
+) -> None:
+    """Take tokens back; a running gateway refuses them from its next request on.
+
+    If one of the ids is unknown, the others are taken back all the same, and the command fails.
+    """
+    gone = _file_of(options, options.token_file).revoke(token_ids)
+    known = [entry.id for entry in gone]
+    problems = [_unknown(token_id) for token_id in token_ids if token_id not in known]
+    document: dict[str, Any] = {"revoked": [_document(entry) for entry in gone]}
+    if problems:
+        document["problems"] = [problem.document()["error"] for problem in problems]
+    options.out.show(
+        document,
+        lines=[f"Took back token {entry.id} of {one_line(entry.user)}" for entry in gone],
+        brief=known,
+    )
+    options.out.exit_if(problems)
+
+
+def _unknown(token_id: str) -> Report:
+    return Report(
+        "TokenNotFound",
+        f"no token has the id {token_id}",
+        "`deermem token list` shows the ids",
+        ExitCode.NOT_FOUND,
+    )
+
+
+def _file_of(options: StoreOptions, named: str | None) -> TokenFile:
+    from deermem.gateway.auth.settings import PREFIX, default_token_file
+    from deermem.gateway.auth.token_file import TokenFile
+
+    path = named or os.environ.get(f"{PREFIX}TOKEN_FILE") or default_token_file(options.storage_root)
+    return TokenFile(path)
+
+
+def _document(entry: TokenEntry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "role": str(entry.role),
+        "created": entry.created,
+        "user": entry.user,
+        "note": entry.note,
+    }
