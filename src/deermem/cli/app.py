@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from deermem.cli import changes, clearing, demo, places, queries, status, summaries
+from deermem.cli import changes, clearing, demo, places, queries, serve, status, summaries, token
 from deermem.cli.output import wants_style, write
 
 # Boxes are for a person at a terminal; pipes and NO_COLOR get plain text, which is also made faster.
@@ -21,6 +21,7 @@ app: Final = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _summaries: Final = typer.Typer(no_args_is_help=True, rich_markup_mode=_MARKUP)
+_token: Final = typer.Typer(no_args_is_help=True, rich_markup_mode=_MARKUP)
 
 
 def _show_version(wanted: bool) -> None:
@@ -46,8 +47,16 @@ def _of_summaries() -> None:
     """Show or set the summaries of a user."""
 
 
+@_token.callback()
+def _of_tokens() -> None:
+    """Make, list or take back the tokens of the gateway."""
+
+
 for name, command in (("show", summaries.show), ("set", summaries.set_summary)):
     _summaries.command(name)(command)
+
+for name, command in (("create", token.create), ("list", token.list_tokens), ("revoke", token.revoke)):
+    _token.command(name)(command)
 
 for panel, commands in {
     "The store": (
@@ -66,8 +75,10 @@ for panel, commands in {
         ("delete", changes.delete),
         ("clear", clearing.clear),
     ),
+    "Services": (("serve", serve.serve),),
 }.items():
     for name, command in commands:
         app.command(name, rich_help_panel=panel)(command)
 
 app.add_typer(_summaries, name="summaries", rich_help_panel="Summaries")
+app.add_typer(_token, name="token", rich_help_panel="Services")

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from deermem.gateway import routes_agents, routes_facts, routes_memory, routes_service
+from deermem.gateway.auth import Authenticator
 from deermem.gateway.browser import BrowserGuard
 from deermem.gateway.errors import Refusal, problem
 from deermem.gateway.identification import Identification, PrivateAnswers
 from deermem.gateway.metrics import Counting
 from deermem.gateway.service import Gateway
-
-if TYPE_CHECKING:
-    from deermem.gateway.auth import Authenticator
 
 _MAX_PROBLEMS: Final = 20
 _ABOUT: Final = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -88,6 +89,7 @@ def parse_origin(text: str) -> tuple[str, str, int] | None:
     return parts.scheme, parts.hostname, port
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Tells whether a `Host` header, with or without a port, names the loopback interface."""
     try:

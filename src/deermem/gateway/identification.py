@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from deermem.gateway.auth import AuthenticationFailed
+from deermem.gateway.auth import AuthenticationFailed, Authenticator
 from deermem.gateway.errors import Refusal
-
-if TYPE_CHECKING:
-    from deermem.gateway.auth import Authenticator
 
 # For whoever starts and watches the gateway; they tell nothing about anybody's memory.
 OPEN_PATHS: Final = frozenset(["/healthz", "/readyz"])
 
+_THREADS: Final = 4
+
 
 class Identification:
     """Puts the caller into the request's state, or answers that nobody knows the caller (pure ASGI).
+
+    Credentials may be compared with files, so that is done in threads of its own: a disk that hangs must not
+    stop the event loop.
 
     Args:
         app: What to protect.
@@ -29,12 +33,20 @@ class Identification:
     def __init__(self, app: ASGIApp, *, authenticator: Authenticator) -> None:
         self._app = app
         self._authenticator = authenticator
+        needs_files = bool(authenticator.identifying_headers)
+        self._executor = ThreadPoolExecutor(_THREADS, "deermem-identification") if needs_files else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on, or answers it."""
         if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
+            connection = HTTPConnection(scope)
             try:
-                caller = self._authenticator.authenticate(HTTPConnection(scope))
+                if self._executor is None:
+                    caller = self._authenticator.authenticate(connection)
+                else:
+                    caller = await asyncio.get_running_loop().run_in_executor(
+                        self._executor, self._authenticator.authenticate, connection
+                    )
             except AuthenticationFailed as failed:
                 refusal = Refusal(failed.status, failed.detail, failed.headers)
                 await refusal.response()(scope, receive, send)

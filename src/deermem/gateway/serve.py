@@ -7,19 +7,17 @@ import socket
 from collections.abc import Callable
 from contextlib import closing
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import uvicorn
 
 from deermem.gateway.app import create_app
+from deermem.gateway.auth import Authenticator
 from deermem.gateway.backend import Backend
 from deermem.gateway.connections import limited_protocol
 from deermem.gateway.service import Gateway
 from deermem.gateway.settings import GatewaySettings
 from deermem.manager import MemoryManager
-
-if TYPE_CHECKING:
-    from deermem.gateway.auth import Authenticator
 
 _BACKLOG: Final = 2_048
 

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Self
 
+from deermem.errors import InvalidInputError
+
+PREFIX: Final = "DEERMEM_GATEWAY_"
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8431
 
+_BOOLEANS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_RANGES: Final[Mapping[str, tuple[float, float]]] = {
+    "port": (0, 65_535),
+    "threads": (1, 1_000),
+    "waiting": (1, 1_000_000),
+    "patience": (0.1, 600),
+    "max_facts_per_request": (1, 100_000),
+    "header_seconds": (0.1, 600),
+    "idle_seconds": (1, 3_600),
+    "shutdown_seconds": (0, 3_600),
+}
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
     """Says how a gateway serves.
 
@@ -28,6 +45,9 @@ class GatewaySettings:
         idle_seconds: How many seconds an idle connection is kept.
         shutdown_seconds: How many seconds a stop waits for what is under way.
         access_log: Write a line for each request.
+
+    Raises:
+        InvalidInputError: Names the setting that breaks its rule.
     """
 
     host: str = DEFAULT_HOST
@@ -43,3 +63,64 @@ class GatewaySettings:
     idle_seconds: int = 30
     shutdown_seconds: float = 30.0
     access_log: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.host:
+            raise InvalidInputError("gateway.host", "must not be empty")
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise InvalidInputError(f"gateway.{name}", f"must be from {low:,.10g} to {high:,.10g}")
+
+    @classmethod
+    def load(
+        cls, table: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
+    ) -> Self:
+        """Takes settings from the table of a settings file and from variables, which win.
+
+        Args:
+            table: The settings by their names.
+            environment: Variables, `DEERMEM_GATEWAY_PORT` and the like; others are left alone.
+
+        Raises:
+            InvalidInputError: Names the setting that breaks its rule, or does not exist.
+        """
+        given = dict(table or {})
+        for name, text in (environment or {}).items():
+            if name.startswith(PREFIX) and text:
+                given[name.removeprefix(PREFIX).lower()] = text
+        kinds = {each.name: type(each.default) for each in fields(cls)}
+        for name in given:
+            if name not in kinds:
+                raise InvalidInputError(f"gateway.{name}", "is no setting")
+        return cls(**{name: _parsed(name, value, kinds[name]) for name, value in given.items()})
+
+
+def _parsed(name: str, value: Any, kind: type) -> Any:
+    """Returns a value of a setting's kind; in variables everything is text."""
+    if kind is tuple:
+        parts = value.split(",") if isinstance(value, str) else value
+        if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
+            return tuple(part.strip() for part in parts if part.strip())
+        raise InvalidInputError(f"gateway.{name}", "must be a list of texts")
+    if kind is bool:
+        if isinstance(value, bool) or (isinstance(value, str) and value.lower() in _BOOLEANS):
+            return value if isinstance(value, bool) else _BOOLEANS[value.lower()]
+        raise InvalidInputError(f"gateway.{name}", f"must be one of {', '.join(_BOOLEANS)}")
+    if kind is str:
+        if isinstance(value, str):
+            return value
+        raise InvalidInputError(f"gateway.{name}", "must be text")
+    return _parsed_number(name, value, kind)
+
+
+def _parsed_number(name: str, value: Any, kind: type) -> int | float:
+    try:
+        number = float(value) if isinstance(value, str) else value
+    except ValueError:
+        number = None
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise InvalidInputError(f"gateway.{name}", "must be a number")
+    if kind is int and number != int(number):
+        raise InvalidInputError(f"gateway.{name}", "must be a whole number")
+    return int(number) if kind is int else float(number)

@@ -1,0 +1,78 @@
+"""`serve`: the memories over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from deermem.cli.exits import UsageError
+from deermem.cli.options import StoreOptions, with_options
+
+_LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+@with_options(StoreOptions)
+def serve(
+    options: StoreOptions,
+    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen [127.0.0.1].")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="The port; 0 takes a free one [8431].")
+    ] = None,
+    config: Annotated[str | None, typer.Option(metavar="FILE", help="A settings file, TOML or YAML.")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse everything that writes.")] = False,
+) -> None:
+    """Serve the memories over HTTP, until SIGTERM or Ctrl-C.
+
+    Without authentication only this machine can be served.
+    """
+    try:
+        from deermem.gateway.auth import make_authenticator
+        from deermem.gateway.serve import serve as serve_gateway
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("deermem"):
+            raise
+        raise UsageError(
+            f"the Python package {error.name} is missing", 'pip install "deermem[server]"'
+        ) from None
+    from deermem.manager import DeerMem
+
+    memory, gateway, auth = _settings(options, config)
+    given = {"host": host, "port": port, "read_only": read_only or None}
+    gateway = replace(gateway, **{name: value for name, value in given.items() if value is not None})
+    logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.INFO)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    authenticator = make_authenticator(auth)
+
+    def announce(url: str) -> None:
+        options.out.show({"url": url}, lines=[f"Serving {memory.storage_root()} on {url}"], brief=[url])
+
+    serve_gateway(DeerMem(memory), authenticator, gateway, announce)
+
+
+def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any]:
+    """Reads the settings of the memory, the gateway and the authentication: file, environment, options."""
+    from deermem.config import DeerMemConfig, read_settings_file
+    from deermem.gateway.auth import AuthSettings
+    from deermem.gateway.settings import GatewaySettings
+
+    tables = {} if path is None else read_settings_file(path)
+    memory = DeerMemConfig.load(path)
+    if options.storage_path is not None:
+        memory = replace(memory, storage_path=options.storage_root)
+    gateway = GatewaySettings.load(_table(tables, "gateway"), os.environ)
+    auth = _table(tables, "auth")
+    if auth.get("mode", os.environ.get("DEERMEM_AUTH_MODE") or "none") == "none":
+        auth.setdefault("user", options.settings.user_id)
+    return memory, gateway, AuthSettings.load(auth, os.environ, memory.storage_root())
+
+
+def _table(tables: dict[str, Any], name: str) -> dict[str, Any]:
+    table = tables.get(name, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"the setting {name} must be a table")
+    return dict(table)
