@@ -113,6 +113,15 @@ def test_an_entry_indented_with_all_others_is_written_from_its_value() -> None:
     assert load(indented).extra[0].yaml == ""
 
 
+def test_an_entry_of_a_flow_mapping_is_written_from_its_value() -> None:
+    front, body = PLAN_EXAMPLE.split("\n---\n", 1)
+    flow = (
+        front[4:].replace("\n  type", " {type").replace("\n  threadId: thread_123", ", threadId: thread_123}")
+    )
+    fact = load("---\n{\n" + flow.replace("\n", ",\n") + ",\nmood: good,\n}\n---\n" + body)
+    assert [(field.key, field.json, field.yaml) for field in fact.extra] == [("mood", '"good"', "")]
+
+
 def test_unknown_keys_inside_source_survive() -> None:
     fact = load(
         PLAN_EXAMPLE.replace("threadId: thread_123\n", "threadId: thread_123\n  turn: 7\n  url: a#b\n")

@@ -149,6 +149,11 @@ Just text
     assert load(nulls) == load(document)
 
 
+@pytest.mark.parametrize("text", ["''", "' '", "~", "[]", ""])
+def test_no_topics_are_written_in_many_ways(text: str) -> None:
+    assert load(with_line("topics: [python, runtime]", f"topics: {text}")).topics == ()
+
+
 def test_a_missing_agent_is_the_default_agent() -> None:
     scope = Scope.of("alice")
     assert load(with_line("agent_name: research-agent", ""), scope).scope is scope
