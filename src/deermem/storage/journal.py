@@ -39,15 +39,19 @@ class Staged:
     identities: dict[Parts, FileIdentity]
 
 
-def sweep(recovery: Directory) -> None:
+def sweep(bucket: Bucket, recovery: Directory) -> None:
     """Removes what transactions staged that died before they were promised.
 
-    Only the holder of the lock stages files, so under the lock each one is a dead writer's.
+    Only the holder of the lock stages files, so under the lock each one is a dead writer's. The
+    absence of a journal is made durable first: a journal that was taken back without a sync could
+    come back after a loss of power, and would miss them.
     """
-    for name in recovery.names():
-        if is_staged_name(name):
-            with suppress(FileNotFoundError):
-                recovery.unlink(name)
+    orphans = [name for name in recovery.names() if is_staged_name(name)]
+    if orphans:
+        bucket.directory.sync()
+    for name in orphans:
+        with suppress(FileNotFoundError):
+            recovery.unlink(name)
 
 
 def stage(

@@ -41,7 +41,7 @@ def recover(bucket: Bucket) -> bool:
                 reapply(bucket, recovery, journal)
             bucket.directory.unlink(JOURNAL)
     with suppress(FileNotFoundError), bucket.directory_at((RECOVERY,)) as recovery:
-        sweep(recovery)
+        sweep(bucket, recovery)
     return journal is not None
 
 

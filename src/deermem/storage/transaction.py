@@ -101,6 +101,8 @@ def commit(
         try:
             staged = stage(recovery, operation, revisions, files, manifest, deletes, inline_limit)
             _promise(bucket, recovery, staged)
+        except CommitInDoubt:
+            raise  # the journal may still come into force and then needs what was staged
         except BaseException:
             discard(recovery, operation)
             raise
