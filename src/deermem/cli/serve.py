@@ -41,7 +41,7 @@ def serve(
         ) from None
     from deermem.manager import DeerMem
 
-    memory, gateway, auth = _settings(options, config)
+    memory, gateway, limits, auth = _settings(options, config)
     given = {"host": host, "port": port, "read_only": read_only or None}
     gateway = replace(gateway, **{name: value for name, value in given.items() if value is not None})
     logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.INFO)
@@ -51,13 +51,17 @@ def serve(
     def announce(url: str) -> None:
         options.out.show({"url": url}, lines=[f"Serving {memory.storage_root()} on {url}"], brief=[url])
 
-    serve_gateway(DeerMem(memory), authenticator, gateway, announce)
+    serve_gateway(DeerMem(memory), authenticator, gateway, limits, announce)
 
 
-def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any]:
-    """Reads the settings of the memory, the gateway and the authentication: file, environment, options."""
+def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any, Any]:
+    """Reads the settings of the memory, the gateway, its limits and the authentication.
+
+    Options win over variables, and those over the file.
+    """
     from deermem.config import DeerMemConfig, read_settings_file
     from deermem.gateway.auth import AuthSettings
+    from deermem.gateway.limits import LimitSettings
     from deermem.gateway.settings import GatewaySettings
 
     tables = {} if path is None else read_settings_file(path)
@@ -65,10 +69,11 @@ def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any]:
     if options.storage_path is not None:
         memory = replace(memory, storage_path=options.storage_root)
     gateway = GatewaySettings.load(_table(tables, "gateway"), os.environ)
+    limits = LimitSettings.load(_table(tables, "limits"), os.environ)
     auth = _table(tables, "auth")
     if auth.get("mode", os.environ.get("DEERMEM_AUTH_MODE") or "none") == "none":
         auth.setdefault("user", options.settings.user_id)
-    return memory, gateway, AuthSettings.load(auth, os.environ, memory.storage_root())
+    return memory, gateway, limits, AuthSettings.load(auth, os.environ, memory.storage_root())
 
 
 def _table(tables: dict[str, Any], name: str) -> dict[str, Any]:

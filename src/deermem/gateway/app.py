@@ -16,6 +16,7 @@ from deermem.gateway.auth import Authenticator
 from deermem.gateway.browser import BrowserGuard
 from deermem.gateway.errors import Refusal, problem
 from deermem.gateway.identification import Identification, PrivateAnswers
+from deermem.gateway.limits import BodyLimit, CallerRates, LimitSettings, RateLimit, TimeLimit
 from deermem.gateway.metrics import Counting
 from deermem.gateway.service import Gateway
 
@@ -25,12 +26,13 @@ _ABOUT: Final = (
 )
 
 
-def create_app(gateway: Gateway, authenticator: Authenticator) -> FastAPI:
+def create_app(gateway: Gateway, authenticator: Authenticator, limits: LimitSettings) -> FastAPI:
     """Returns the ASGI application of a gateway, which it opens and closes with its lifespan.
 
     Args:
         gateway: What the routes ask.
         authenticator: Says who calls.
+        limits: What one request, and one caller, may take.
     """
 
     @asynccontextmanager
@@ -60,13 +62,22 @@ def create_app(gateway: Gateway, authenticator: Authenticator) -> FastAPI:
     app.state.gateway = gateway
     for routes in (routes_memory, routes_facts, routes_agents, routes_service):
         app.include_router(routes.router)
+    _add_layers(app, gateway, authenticator, limits)
+    return app
+
+
+def _add_layers(app: FastAPI, gateway: Gateway, authenticator: Authenticator, limits: LimitSettings) -> None:
+    """Puts layers around an application; the one that is added last is the outermost."""
     identifying = authenticator.identifying_headers
-    # The one that is added last is the outermost.
+    app.add_middleware(BodyLimit, limit=limits.body_bytes)
+    app.add_middleware(TimeLimit, seconds=limits.request_seconds)
+    if identifying:  # else there is one caller, and nobody to protect from it
+        rates = CallerRates(limits.requests_per_minute, limits.burst)
+        app.add_middleware(RateLimit, rates=rates)
     app.add_middleware(Identification, authenticator=authenticator)
     app.add_middleware(BrowserGuard, only_loopback=not identifying, origins=gateway.settings.allowed_origins)
     app.add_middleware(PrivateAnswers, identifying_headers=identifying)
     app.add_middleware(Counting, metrics=gateway.metrics)
-    return app
 
 
 async def _answer_refusal(_: Request, error: Exception) -> Response:

@@ -9,6 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD_BYTES: Final = 32_768
 MAX_HEADERS: Final = 100
+STALL_SECONDS: Final = 60.0
 
 _TOO_LARGE: Final = b"431 Request Header Fields Too Large"
 _TOO_SLOW: Final = b"408 Request Timeout"
@@ -25,13 +26,17 @@ def limited_protocol(head_seconds: float) -> type[LimitedProtocol]:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """Closes a connection whose request has a head that is too large or comes too slowly."""
+    """Closes a connection whose request has a head that is too large or comes too slowly.
+
+    So it does where nobody takes the answer.
+    """
 
     head_seconds: ClassVar[float]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._head_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as Uvicorn has it
@@ -42,6 +47,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops waiting."""
         self._stop_timer()
+        self._stop_stall_timer()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -79,8 +85,31 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             super().on_message_complete()
 
+    def pause_writing(self) -> None:
+        """Begins to wait for the client to take what was sent."""
+        super().pause_writing()
+        self._stop_stall_timer()
+        self._stall_timer = self.loop.call_later(STALL_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Stops waiting for the client."""
+        self._stop_stall_timer()
+        super().resume_writing()
+
+    def _stop_stall_timer(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
+
     def _await_head(self) -> None:
-        self._head_timer = self.loop.call_later(self.head_seconds, self._refuse, _TOO_SLOW)
+        self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        """Closes the connection, unless the answer to an earlier request is still to come."""
+        if self.cycle is None or self.cycle.response_complete:
+            self._refuse(_TOO_SLOW)
+        else:
+            self._await_head()
 
     def _stop_timer(self) -> None:
         if self._head_timer is not None:

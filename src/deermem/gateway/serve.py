@@ -15,6 +15,7 @@ from deermem.gateway.app import create_app
 from deermem.gateway.auth import Authenticator
 from deermem.gateway.backend import Backend
 from deermem.gateway.connections import limited_protocol
+from deermem.gateway.limits import LimitSettings
 from deermem.gateway.service import Gateway
 from deermem.gateway.settings import GatewaySettings
 from deermem.manager import MemoryManager
@@ -26,6 +27,7 @@ def serve(
     manager: MemoryManager,
     authenticator: Authenticator,
     settings: GatewaySettings,
+    limits: LimitSettings,
     announce: Callable[[str], None],
 ) -> None:
     """Serves until SIGTERM or SIGINT; what has begun by then comes to its end and is answered.
@@ -36,6 +38,7 @@ def serve(
         manager: What is served.
         authenticator: Says who calls.
         settings: How to serve.
+        limits: What one request, and one caller, may take.
         announce: Is told the address once connections are accepted.
 
     Raises:
@@ -46,12 +49,33 @@ def serve(
     with closing(_listener(settings)) as listener:
         # A name may stand for another address than it seems to.
         authenticator.allows_listening_on(listener.getsockname()[0])
+        server = GatewayServer(manager, authenticator, settings, limits)
+        server.run_on(listener, announce)
+
+
+class GatewayServer(uvicorn.Server):
+    """Serves one manager in one process; ends without an error when it is told to.
+
+    Args:
+        manager: What is served; it is closed at the end.
+        authenticator: Says who calls.
+        settings: How to serve; the address is not looked at.
+        limits: What one request, and one caller, may take.
+    """
+
+    def __init__(
+        self,
+        manager: MemoryManager,
+        authenticator: Authenticator,
+        settings: GatewaySettings,
+        limits: LimitSettings,
+    ) -> None:
         backend = Backend(
             manager, read_only=settings.read_only, max_facts_per_request=settings.max_facts_per_request
         )
         gateway = Gateway(backend, settings, has_roles=bool(authenticator.identifying_headers))
         config = uvicorn.Config(
-            create_app(gateway, authenticator),
+            create_app(gateway, authenticator, limits),
             http=limited_protocol(settings.header_seconds),
             ws="none",
             lifespan="on",
@@ -64,15 +88,13 @@ def serve(
             timeout_keep_alive=settings.idle_seconds,
             timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds),
         )
-        _Server(config, lambda: announce(_url(listener))).run(sockets=[listener])
-
-
-class _Server(uvicorn.Server):
-    """Says when it has started, and ends without an error when it is told to."""
-
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)
-        self._announce = announce
+        self._announce: Callable[[], None] = lambda: None
+
+    def run_on(self, listener: socket.socket, announce: Callable[[str], None]) -> None:
+        """Serves on a bound socket until it is told to stop; `announce` is told the address."""
+        self._announce = lambda: announce(_url(listener))
+        self.run(sockets=[listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins to accept connections."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from deermem.errors import InvalidInputError
+from deermem.gateway.limits import MAX_FACTS_PER_REQUEST
 
 PREFIX: Final = "DEERMEM_GATEWAY_"
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -58,7 +59,7 @@ class GatewaySettings:
     patience: float = 10.0
     allowed_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
-    max_facts_per_request: int = 1_000
+    max_facts_per_request: int = MAX_FACTS_PER_REQUEST
     header_seconds: float = 10.0
     idle_seconds: int = 30
     shutdown_seconds: float = 30.0
