@@ -131,8 +131,8 @@ def replacements(folder: Path) -> DurableReplacements:
     one = unused_ids(_FEW)[0]
     fact, manifest = encode_fact(fact_of(0, one, _SCOPE)), manifest_bytes()
     images = (
-        Image.of(fact_parts(_SCOPE.agent, one), "0" * 32 + "-0", fact, inline=True),
-        Image.of(("memory.json",), "0" * 32 + "-1", manifest, inline=True),
+        Image.of(fact_parts(_SCOPE.agent, one), "0" * 32 + "-0", fact),
+        Image.of(("memory.json",), "0" * 32 + "-1", manifest),
     )
     journal = encode_journal(Journal("0" * 32, 1, 2, images[:1], images[1], ()))
     return DurableReplacements(folder, journal, fact, manifest)

@@ -162,17 +162,6 @@ OTHERS: Final = (
     ),
 )
 
-LARGE: Final = (
-    Scenario("change several facts", SEVERAL, TWO_AGENTS, agents=(DEFAULT_AGENT, RESEARCH)),
-    Scenario("create beyond the inline limit", create("a"), options={"inline_limit": 0}),
-    Scenario("update beyond the inline limit", update("a", "2", 1), THREE[:1], options={"inline_limit": 0}),
-    Scenario(
-        "change several facts beyond the inline limit",
-        SEVERAL,
-        TWO_AGENTS,
-        agents=(DEFAULT_AGENT, RESEARCH),
-        options={"inline_limit": 0},
-    ),
-)
+LARGE: Final = (Scenario("change several facts", SEVERAL, TWO_AGENTS, agents=(DEFAULT_AGENT, RESEARCH)),)
 
 SCENARIOS: Final = (*BASIC, *UNSETTLED, *OTHERS, *LARGE)

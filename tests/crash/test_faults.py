@@ -26,7 +26,6 @@ WRITES: Final = (
     "update",
     "delete",
     "change several facts",
-    "change several facts beyond the inline limit",
     "clear all",
 )
 # A step of these kinds may have had its effect although it is reported as failed.

@@ -23,8 +23,6 @@ MUTATED: Final = (
     "delete",
     "clear a scope",
     "recover a hot journal",
-    "create beyond the inline limit",
-    "update beyond the inline limit",
 )
 # Enough for a violation to show; a spare sync is explored to these limits and shows none.
 LIMITS: Final = Limits(states=5_000, recovery_states=3_000, depth=1, first_violation=True)

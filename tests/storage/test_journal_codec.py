@@ -24,13 +24,11 @@ CONTENT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).map(str
 
 @st.composite
 def journals(draw: st.DrawFn) -> Journal:
-    inline = draw(st.booleans())
     paths = draw(st.lists(PATHS | st.just((".memory.fences.json",)), max_size=3, unique=True))
     images = tuple(
-        Image.of(parts, staged_name(OPERATION, number), draw(CONTENT), inline=inline)
-        for number, parts in enumerate(paths)
+        Image.of(parts, staged_name(OPERATION, number), draw(CONTENT)) for number, parts in enumerate(paths)
     )
-    manifest = Image.of(("memory.json",), staged_name(OPERATION, len(images)), draw(CONTENT), inline=inline)
+    manifest = Image.of(("memory.json",), staged_name(OPERATION, len(images)), draw(CONTENT))
     base = draw(st.integers(0, 2**53))
     return Journal(OPERATION, base, base + 1, images, manifest, tuple(draw(st.lists(PATHS, max_size=2))))
 
@@ -42,8 +40,8 @@ def sample() -> dict[str, Any]:
         OPERATION,
         1,
         2,
-        (Image.of(fact, staged_name(OPERATION, 0), b"fact", inline=True),),
-        Image.of(("memory.json",), staged_name(OPERATION, 1), b"{}", inline=True),
+        (Image.of(fact, staged_name(OPERATION, 0), b"fact"),),
+        Image.of(("memory.json",), staged_name(OPERATION, 1), b"{}"),
         (fact_parts(AgentName("coder"), FactId("y")),),
     )
     document: dict[str, Any] = json.loads(encode_journal(journal))

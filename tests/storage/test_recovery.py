@@ -211,31 +211,18 @@ def test_recovery_of_a_delete_does_not_need_the_directory_of_the_deleted_fact(
     assert store.snapshot(ALICE).revision == 3
 
 
-def test_a_large_transaction_recovers_from_its_staged_images_alone(base: Path, tmp_path: Path) -> None:
-    root = tmp_path / "store"
-    shutil.copytree(base, root)
-    disk = WatchedFileSystem(root)
-    disk.die_at(call_of("rename", "new.md"))
-    with pytest.raises(Killed):
-        change_everything(MemoryRepository(disk, inline_limit=0))
-    assert '"text"' not in bucket_path(root).joinpath(JOURNAL).read_text()
-    assert state(MemoryRepository(root)) == AFTER
-
-
-def test_a_staged_image_that_is_needed_and_damaged_is_corruption_and_the_journal_stays(
+def test_staged_images_that_were_damaged_or_lost_are_written_again_from_the_journal(
     base: Path, tmp_path: Path
 ) -> None:
-    root = tmp_path / "store"
-    shutil.copytree(base, root)
-    disk = WatchedFileSystem(root)
-    disk.die_at(call_of("rename", "new.md"))
-    with pytest.raises(Killed):
-        change_everything(MemoryRepository(disk, inline_limit=0))
-    for path in bucket_path(root).joinpath(".recovery").iterdir():
-        path.write_bytes(b"damaged")
-    with pytest.raises(Corruption, match="missing or damaged"):
-        MemoryRepository(root).snapshot(ALICE)
-    assert bucket_path(root).joinpath(JOURNAL).exists()
+    for lost in (False, True):
+        root = tmp_path / ("lost" if lost else "damaged")
+        shutil.copytree(base, root)
+        interrupt(root, change_everything, call_of("rename", "new.md"))
+        for path in bucket_path(root).joinpath(".recovery").iterdir():
+            path.write_bytes(b"damaged")
+            if lost:
+                path.unlink()
+        assert state(MemoryRepository(root)) == AFTER
 
 
 def test_what_dead_writers_staged_is_swept_and_foreign_files_stay(base: Path, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@
 
     IMAGE = {"path": "agents/…", "staged": name in .recovery, "sha256": "…", "text": "…"}
 
-`text` is missing in a transaction too large for the journal; its images are then in `.recovery`
-alone, synced before the journal was. The state is neither `prepared` nor `committed`, so that the
-predecessor refuses the journal instead of discarding it (contract section 4).
+The journal holds every image itself, however large: the staged files are moved into place, and a move
+across directories may lose both names when the power fails half-way. The state is neither `prepared` nor
+`committed`, so that the predecessor refuses the journal instead of discarding it (contract section 4).
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Image:
     parts: Parts
     staged: str
     digest: str
-    text: str | None
+    text: str
 
     @classmethod
-    def of(cls, parts: Parts, staged: str, data: bytes, *, inline: bool) -> Image:
+    def of(cls, parts: Parts, staged: str, data: bytes) -> Image:
         """Describes the bytes that a file will have."""
-        return cls(parts, staged, sha256(data).hexdigest(), data.decode("utf-8") if inline else None)
+        return cls(parts, staged, sha256(data).hexdigest(), data.decode("utf-8"))
 
     def is_content(self, data: bytes) -> bool:
         """Tells whether these bytes are the image."""
@@ -134,17 +134,17 @@ _HINT: Final = "deermem check tells what the interrupted change was"
 
 
 def _image_document(image: Image) -> dict[str, Any]:
-    document = {"path": "/".join(image.parts), "staged": image.staged, "sha256": image.digest}
-    return document if image.text is None else {**document, "text": image.text}
+    path = "/".join(image.parts)
+    return {"path": path, "staged": image.staged, "sha256": image.digest, "text": image.text}
 
 
 def _image(document: dict[str, Any]) -> Image:
     image = Image(
-        tuple(document["path"].split("/")), document["staged"], document["sha256"], document.get("text")
+        tuple(document["path"].split("/")), document["staged"], document["sha256"], document["text"]
     )
     if not is_staged_name(image.staged) or not _DIGEST.fullmatch(image.digest):
         raise ValueError("no image")
-    if image.text is not None and not image.is_content(image.text.encode("utf-8")):
+    if not image.is_content(image.text.encode("utf-8")):
         raise ValueError("the text is another")
     return image
 

@@ -22,7 +22,6 @@ class MemoryRepository(Reads, SetOperations):
         lock_timeout: How long a writer waits for its turn, in seconds.
         manifest_filename: The name of the summary file.
         cache_bytes: How much of what was read is kept, as an estimate in bytes; 0 keeps nothing.
-        inline_limit: How many bytes of images a journal may hold.
         retrieval_adapter: A search index, or its entry point or dotted path.
         strict_user_scope: Refuse `user_id=None`, the one user of a store without users.
 

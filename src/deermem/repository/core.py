@@ -21,7 +21,6 @@ from deermem.search.port import RetrievalAdapter
 from deermem.storage.cache import DEFAULT_CACHE_BYTES
 from deermem.storage.engine import DEFAULT_LOCK_TIMEOUT, Engine
 from deermem.storage.filesystem import LocalFileSystem
-from deermem.storage.journal import DEFAULT_INLINE_LIMIT
 from deermem.storage.port import FileSystem
 from deermem.storage.removal import delete_agent
 from deermem.storage.transaction import Committed
@@ -40,7 +39,6 @@ class RepositoryCore:
         lock_timeout: How long a writer waits for its turn, in seconds.
         manifest_filename: The name of the summary file.
         cache_bytes: How much of what was read is kept, as an estimate in bytes; 0 keeps nothing.
-        inline_limit: How many bytes of images a journal may hold.
         retrieval_adapter: A search index, or its entry point or dotted path.
         strict_user_scope: Refuse `user_id=None`, the one user of a store without users.
 
@@ -48,7 +46,7 @@ class RepositoryCore:
         InvalidInputError: The root is a file, or a setting breaks its rule.
     """
 
-    def __init__(  # noqa: PLR0913 - settings, each by its name
+    def __init__(
         self,
         storage: str | os.PathLike[str] | FileSystem,
         *,
@@ -57,7 +55,6 @@ class RepositoryCore:
         lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
         manifest_filename: str = DEFAULT_MANIFEST,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
-        inline_limit: int = DEFAULT_INLINE_LIMIT,
         retrieval_adapter: RetrievalAdapter | str | None = None,
         strict_user_scope: bool = False,
     ) -> None:
@@ -69,7 +66,6 @@ class RepositoryCore:
             lock_timeout=lock_timeout,
             manifest_name=manifest_filename,
             cache_bytes=cache_bytes,
-            inline_limit=inline_limit,
         )
         if isinstance(retrieval_adapter, str):
             retrieval_adapter = load_adapter(retrieval_adapter)

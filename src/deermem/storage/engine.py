@@ -23,7 +23,6 @@ from deermem.storage.bucket import (
 )
 from deermem.storage.cache import DEFAULT_CACHE_BYTES, SnapshotCache
 from deermem.storage.counters import COMMITS, CONFLICTS, RECOVERIES, Counters
-from deermem.storage.journal import DEFAULT_INLINE_LIMIT
 from deermem.storage.locks import UserLocks
 from deermem.storage.opening import make_bucket, open_bucket, sync_above_bucket
 from deermem.storage.port import FileSystem
@@ -50,7 +49,6 @@ class Engine:
         lock_timeout: How long a writer waits for its turn, in seconds.
         manifest_name: The name of the summary file.
         cache_bytes: How much of what was read is kept, as an estimate in bytes.
-        inline_limit: How many bytes of images a journal may hold.
     """
 
     def __init__(
@@ -62,7 +60,6 @@ class Engine:
         lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
         manifest_name: str = DEFAULT_MANIFEST,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
-        inline_limit: int = DEFAULT_INLINE_LIMIT,
     ) -> None:
         self.file_system = file_system
         self.cache = SnapshotCache(cache_bytes)
@@ -72,7 +69,6 @@ class Engine:
         self._clock = clock
         self._new_token = new_token
         self._manifest_name = check_manifest_name(manifest_name)
-        self._inline_limit = inline_limit
 
     def now(self) -> str:
         """Returns the time as it is stored."""
@@ -243,7 +239,6 @@ class Engine:
                 now=self._time_after(base),
                 operation=self._new_token(),
                 known_fact=self.cache.known_fact,
-                inline_limit=self._inline_limit,
             )
         except RevisionConflict:
             self.counters.count(CONFLICTS)

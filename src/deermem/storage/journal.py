@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Final
 
-from deermem.errors import Corruption, InvalidInputError
+from deermem.errors import InvalidInputError
 from deermem.format.journal_json import (
     MAX_JOURNAL_BYTES,
     Image,
@@ -20,11 +19,9 @@ from deermem.format.journal_json import (
     is_staged_name,
     staged_name,
 )
-from deermem.format.layout import AGENTS, JOURNAL, RECOVERY
+from deermem.format.layout import AGENTS, JOURNAL
 from deermem.storage.bucket import Bucket
 from deermem.storage.port import Directory, FileIdentity
-
-DEFAULT_INLINE_LIMIT: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +58,13 @@ def stage(
     files: Iterable[tuple[Parts, bytes]],
     manifest: tuple[Parts, bytes],
     deletes: tuple[Parts, ...],
-    inline_limit: int,
 ) -> Staged:
-    """Writes and syncs every image of a transaction, and the journal that will promise them.
-
-    Images go into the journal, too, while all of them together are at most `inline_limit` bytes;
-    of a larger transaction only `.recovery` holds them.
-    """
+    """Writes and syncs every image of a transaction, and the journal that will promise them."""
     contents = [*files, manifest]
-    inline = sum(len(data) for _, data in contents) <= inline_limit
     images: list[Image] = []
     identities: dict[Parts, FileIdentity] = {}
     for number, (parts, data) in enumerate(contents):
-        image = Image.of(parts, staged_name(operation, number), data, inline=inline)
+        image = Image.of(parts, staged_name(operation, number), data)
         identities[parts] = recovery.create(image.staged, data)
         images.append(image)
     journal = Journal(operation, *revisions, tuple(images[:-1]), images[-1], deletes)
@@ -87,10 +78,6 @@ def stage(
 
 def publish(bucket: Bucket, recovery: Directory, staged: Staged) -> None:
     """Makes the journal durable under its own name: the commit point."""
-    if staged.journal.manifest.text is None:
-        # Nothing but these files holds the images, so their names must outlive the journal's.
-        recovery.sync()
-        bucket.directory.sync()
     recovery.rename(staged.journal_name, bucket.directory, JOURNAL)
     bucket.directory.sync()
 
@@ -138,8 +125,8 @@ def reapply(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
     for parts in dict.fromkeys(image.parts[:-1] for image in journal.images):
         with bucket.directory_at(parts, make=True):
             sync_above(bucket, parts, len(parts))
-    _place_files(bucket, journal, lambda image, target: _replace(bucket, recovery, image, target))
-    _replace(bucket, recovery, journal.manifest, bucket.directory)
+    _place_files(bucket, journal, lambda image, target: _replace(recovery, image, target))
+    _replace(recovery, journal.manifest, bucket.directory)
     bucket.directory.sync()
 
 
@@ -168,7 +155,7 @@ def _place_files(bucket: Bucket, journal: Journal, place: Callable[[Image, Direc
                 directory.sync()
 
 
-def _replace(bucket: Bucket, recovery: Directory, image: Image, target: Directory) -> None:
+def _replace(recovery: Directory, image: Image, target: Directory) -> None:
     """Gives a file its image from wherever it still is: in place, staged, or in the journal."""
     name = image.parts[-1]
     with suppress(FileNotFoundError):
@@ -178,11 +165,6 @@ def _replace(bucket: Bucket, recovery: Directory, image: Image, target: Director
         if image.is_content(recovery.read(image.staged, MAX_JOURNAL_BYTES)[0]):
             recovery.rename(image.staged, target, name)
             return
-    if image.text is None:
-        raise Corruption(
-            bucket.path_of((RECOVERY, image.staged)),
-            "is missing or damaged, and the interrupted change needs it",
-        )
     # A fresh file: what failed to be written once is never trusted to be written by trying again.
     with suppress(FileNotFoundError):
         recovery.unlink(image.staged)

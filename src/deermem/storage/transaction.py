@@ -63,7 +63,6 @@ def commit(
     now: str,
     operation: str,
     known_fact: KnownFact,
-    inline_limit: int,
 ) -> Committed:
     """Commits a change set as a whole, or changes nothing.
 
@@ -77,7 +76,6 @@ def commit(
         operation: 32 hex digits that no other transaction has.
         known_fact: Tells what this process last saw of a fact, so that an edit made by hand since
             then is a conflict and is not overwritten.
-        inline_limit: How many bytes of images the journal itself may hold.
 
     Raises:
         RevisionConflict: A precondition does not hold; nothing was written.
@@ -99,10 +97,8 @@ def commit(
         prepare_shard(bucket, directory)
     with bucket.directory_at((RECOVERY,), make=True) as recovery:
         try:
-            staged = stage(recovery, operation, revisions, files, manifest, deletes, inline_limit)
+            staged = stage(recovery, operation, revisions, files, manifest, deletes)
             _promise(bucket, recovery, staged)
-        except CommitInDoubt:
-            raise  # the journal may still come into force and then needs what was staged
         except BaseException:
             discard(recovery, operation)
             raise
