@@ -31,7 +31,13 @@ _LEGACY_KEYS: Final = ("facts",)
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """Returns the bytes of `memory.json`."""
+    """Returns the bytes of `memory.json`.
+
+    Raises:
+        InvalidInputError: They could not be read again.
+    """
+    if manifest.revision > MAX_COUNT:
+        raise InvalidInputError("revision", f"has reached {MAX_COUNT:,}, its limit")
     groups: dict[str, dict[str, Any]] = {group: {} for group in SECTIONS}
     for (group, name), section in manifest.summaries.sections.items():
         groups[group][name] = section_document(section)
@@ -42,12 +48,21 @@ def encode_manifest(manifest: Manifest) -> bytes:
         **groups,
     }
     document.update((field.key, json.loads(field.json)) for field in manifest.extra)
-    return dump_document(document)
+    try:
+        data = dump_document(document)
+    except ValueError:
+        raise InvalidInputError("summaries", "cannot be written as JSON") from None
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise InvalidInputError("summaries", f"need more than {MAX_MANIFEST_BYTES:,} bytes")
+    return data
 
 
 def section_document(section: Section) -> dict[str, Any]:
     """Returns a section as the JSON object that stands for it."""
-    extra = json.loads(section.extra) if section.extra else {}
+    try:
+        extra = json.loads(section.extra) if section.extra else {}
+    except ValueError:
+        raise InvalidInputError("summaries", "have an unknown field that is no JSON") from None
     return {"summary": section.summary, "updatedAt": section.updated_at, **extra}
 
 

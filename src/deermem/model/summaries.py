@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from deermem.errors import InvalidInputError
 from deermem.model.rules import check_utf8
-from deermem.model.timestamps import normalise_timestamp
+from deermem.model.timestamps import normalise_timestamp, parse_timestamp
 
 USER_SECTIONS: Final = ("workContext", "personalContext", "topOfMind")
 HISTORY_SECTIONS: Final = ("recentMonths", "earlierContext", "longTermBackground")
@@ -68,9 +68,18 @@ class SummaryPatch:
     """Names the sections to replace (plan section 8: a patch at the child-key level).
 
     An empty `updated_at` becomes the time of the commit.
+
+    Raises:
+        InvalidInputError: Names the section that is unknown or breaks a rule.
     """
 
     sections: Mapping[SectionKey, Section] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        for key, section in self.sections.items():
+            if key not in SECTION_KEYS:
+                raise InvalidInputError("summaries", f"{key!r} is not one of {SECTION_KEYS}")
+            _check_section(f"summaries.{'.'.join(key)}", section)
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> SummaryPatch:
@@ -123,10 +132,16 @@ def _parse_section(name: str, value: Any) -> Section:
     unknown = set(value) - {"summary", "updatedAt"}
     if unknown:
         raise InvalidInputError(f"{name}.{min(map(str, unknown))}", "is not one of summary, updatedAt")
-    summary = value.get("summary") or ""
-    if not isinstance(summary, str):
+    summary, stamp = ("" if value.get(key) is None else value[key] for key in ("summary", "updatedAt"))
+    return Section(summary, "" if stamp == "" else normalise_timestamp(stamp, f"{name}.updatedAt"))
+
+
+def _check_section(name: str, section: Any) -> None:
+    if not isinstance(section, Section):
+        raise InvalidInputError(name, "must be a section")
+    if not isinstance(section.summary, str):
         raise InvalidInputError(f"{name}.summary", "must be a string")
-    if check_utf8(f"{name}.summary", summary) > MAX_SUMMARY_BYTES:
+    if check_utf8(f"{name}.summary", section.summary) > MAX_SUMMARY_BYTES:
         raise InvalidInputError(f"{name}.summary", f"is larger than {MAX_SUMMARY_BYTES:,} bytes")
-    stamp = value.get("updatedAt") or ""
-    return Section(summary, normalise_timestamp(stamp, f"{name}.updatedAt") if stamp else "")
+    if section.updated_at != "":
+        parse_timestamp(section.updated_at, f"{name}.updatedAt")
