@@ -87,10 +87,16 @@ def test_another_failure_is_1(cli: CommandLine, tmp_path: Path) -> None:
     assert failed.err == f"Error: Not a directory: {tmp_path / 'file' / 'store'}\n"
 
 
+def test_without_a_command_the_help_is_shown(cli: CommandLine) -> None:
+    shown = cli()
+    assert (shown.code, shown.err) == (2, "")
+    assert shown.out == cli.ok("--help").out
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        [], ["summaries"], ["frobnicate"], ["list", "--frobnicate"], ["get"], ["add"], ["add", "a", "b"],
+        ["summaries"], ["frobnicate"], ["list", "--frobnicate"], ["get"], ["add"], ["add", "a", "b"],
         ["list", "--limit", "many"], ["list", "--limit"], ["--json", "list"], ["update", "fact_1"],
         ["list", "--user-id", "x", "--no-user"], ["update", "fact_1", "--topic", "x", "--no-topics"],
         ["delete", "fact_1", "fact_2", "--expected-revision", "1"],

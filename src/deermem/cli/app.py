@@ -14,14 +14,13 @@ from deermem.cli.output import wants_style, write
 _MARKUP: Final = "rich" if wants_style() else None
 
 app: Final = typer.Typer(
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=_MARKUP,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_summaries: Final = typer.Typer(no_args_is_help=True, rich_markup_mode=_MARKUP)
-_token: Final = typer.Typer(no_args_is_help=True, rich_markup_mode=_MARKUP)
+_summaries: Final = typer.Typer(rich_markup_mode=_MARKUP)
+_token: Final = typer.Typer(rich_markup_mode=_MARKUP)
 
 
 def _show_version(wanted: bool) -> None:

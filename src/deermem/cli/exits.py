@@ -58,7 +58,7 @@ class Declined(Exception):
     """Says that a person answered a question with no; nothing was done."""
 
     def __str__(self) -> str:
-        return "nothing was done"
+        return "the answer was no: nothing was done"
 
 
 class OutputFailed(OSError):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import typer
 
-from deermem.cli.exits import OutputFailed, Report
+from deermem.cli.exits import ExitCode, OutputFailed, Report
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -87,8 +87,10 @@ class Output:
 
 def warn(report: Report) -> None:
     """Writes a report on standard error, for a person."""
+    # The terminal has shown ^C, and its cursor stands behind it.
+    start = "\n" if report.code == ExitCode.INTERRUPTED and is_terminal(sys.stderr) else ""
     hint = f"Hint: {visible(report.hint)}\n" if report.hint else ""
-    write(sys.stderr, f"Error: {visible(report.message)}\n{hint}")
+    write(sys.stderr, f"{start}Error: {visible(report.message)}\n{hint}")
 
 
 def json_text(document: Mapping[str, Any]) -> str:

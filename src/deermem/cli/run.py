@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from deermem.cli.app import app
 from deermem.cli.exits import ExitCode, Report, report_of
-from deermem.cli.output import Output, silence, use_utf8, write
+from deermem.cli.output import Output, silence, use_utf8
 
 # Typer brings its own copy of Click, or in older releases the real one: the base of their errors is
 # found from one that Typer has always exported.
@@ -29,6 +29,9 @@ def run(arguments: Sequence[str]) -> int:
     options = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     out = Output(as_json="--json" in options)
     try:
+        if not arguments:
+            _invoke(["--help"], out)
+            return ExitCode.INVALID
         return _invoke(arguments, out)
     except BrokenPipeError:  # only from Typer, which writes the help itself
         silence(sys.stdout)
@@ -47,10 +50,7 @@ def _invoke(arguments: Sequence[str], out: Output) -> int:
     except typer.Exit as wanted:
         return wanted.exit_code
     except _USAGE_ERROR as error:
-        if type(error).__name__ == "NoArgsIsHelpError":
-            write(sys.stderr, f"{error.format_message()}\n".lstrip("\n"))
-        else:
-            out.report(_usage_report(error))
+        out.report(_usage_report(error))
         return ExitCode.INVALID
     return ExitCode.OK
 
