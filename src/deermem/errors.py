@@ -147,6 +147,7 @@ class LockTimeout(DeerMemError, TimeoutError):
 
     def __init__(self, lock_file: str, waited: float, holder: str | None = None) -> None:
         super().__init__(lock_file, waited, holder)
+        self.errno = None  # OSError takes the first argument for one
         self.lock_file = lock_file
         self.waited = waited
         self.holder = holder
@@ -206,6 +207,7 @@ class CommitInDoubt(DeerMemError, OSError):
 
     def __init__(self, revision: int, reason: str) -> None:
         super().__init__(revision, reason)
+        self.errno = None  # OSError takes the first argument for one
         self.revision = revision
         self.reason = reason
 

@@ -137,6 +137,9 @@ class ChangeSet:
             seen.add(key)
             if self.clear_all or key[0] in self.emptied:
                 raise InvalidInputError("changes", f"both clear the agent {key[0]!r} and name a fact of it")
+        base = self.expected_manifest_revision
+        if base is not None and (isinstance(base, bool) or not isinstance(base, int) or base < 0):
+            raise InvalidInputError("expected_manifest_revision", "must be an integer of at least 0")
         size = sum(len(upsert.draft.content) for upsert in self.upserts)
         if size > MAX_CHANGE_BYTES:
             raise InvalidInputError("changes", f"hold more than {MAX_CHANGE_BYTES:,} characters of content")

@@ -35,7 +35,7 @@ class UnexpectedFileType(OSError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type[UnexpectedFileType], tuple[str, str]]:
-        return UnexpectedFileType, (self.path, self.reason)
+        return type(self), (self.path, self.reason)
 
 
 class FileTooLarge(UnexpectedFileType):
