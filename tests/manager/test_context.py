@@ -150,6 +150,12 @@ def test_corrections_have_a_budget_of_their_own_and_may_exceed_the_other() -> No
     assert 300 < estimate_tokens(text) <= 600
 
 
+def test_summaries_leave_room_for_the_header_of_the_facts() -> None:
+    budget = ContextBudget(100, frozenset(["correction"]), 500)
+    text = context_text(summaries(workContext="x" * 1_000), [fact("a", "y", "correction")], budget)
+    assert estimate_tokens(text) <= 100 + estimate_tokens("\n- [correction | 0.50] y")
+
+
 def test_corrections_end_where_their_own_budget_ends() -> None:
     budget = ContextBudget(2000, frozenset(["correction"]), 50)
     found = lines(

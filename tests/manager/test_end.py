@@ -137,10 +137,18 @@ def test_a_flush_does_not_wait_for_what_begins_after_it(tmp_path: Path) -> None:
 
 
 def test_closing_waits_for_a_write_under_way_and_keeps_what_it_wrote(tmp_path: Path) -> None:
-    with held(tmp_path) as (manager, go_on, outcome), in_thread(manager.close):
+    ended = threading.Event()
+
+    def close() -> None:
+        manager.close()
+        ended.set()
+
+    with held(tmp_path) as (manager, go_on, outcome), in_thread(close):
         while not manager._lifetime.closed:
             pass  # the time-out of the test is the limit
+        assert not ended.wait(0.2)
         go_on.set()
+    assert ended.is_set()
     assert outcome == ["first", "held"]
     assert len(MemoryRepository(tmp_path).snapshot(Scope.of("alice")).facts) == 2
 

@@ -253,22 +253,29 @@ def test_a_flush_waits_for_writes_that_have_not_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(off_loop, "WRITERS", 1)
-    stopped = Stopped(tmp_path)
+    manager, disk = watched_manager(tmp_path)
+    reached, go_on = threading.Semaphore(0), threading.Semaphore(0)
+
+    def stop(call: Call) -> None:
+        if call_of("rename", "memory.json")(call):
+            reached.release()
+            assert go_on.acquire(timeout=PATIENCE)
+
+    disk.on_call = stop
 
     async def use() -> None:
-        writes = [
-            asyncio.ensure_future(stopped.manager.acreate_fact(f"{number}", user_id="alice"))
-            for number in range(3)
-        ]
-        await stopped.until_reached()
-        flush = asyncio.ensure_future(stopped.manager.ashutdown_flush(PATIENCE))
-        for _ in range(TICKS):
-            await asyncio.sleep(0)
-        assert not flush.done()
-        stopped.go_on.set()
+        first, second = (asyncio.ensure_future(manager.acreate_fact(text, user_id="alice")) for text in "xy")
+        await until(lambda: reached.acquire(blocking=False))
+        flush = asyncio.ensure_future(manager.ashutdown_flush(PATIENCE))
+        await asyncio.sleep(0)
+        go_on.release()
+        await first
+        await until(lambda: reached.acquire(blocking=False))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(flush), 0.2)
+        go_on.release()
         assert await flush is True
-        assert len(MemoryRepository(tmp_path).snapshot(Scope.of("alice")).facts) == 3
-        await asyncio.gather(*writes)
+        assert contents((await second)[0]) == ["x", "y"]
 
     asyncio.run(use())
 
