@@ -92,11 +92,10 @@ class PointOperations(RepositoryCore):
             Corruption: The edited file cannot be read.
         """
         wanted = parse_fact_id(fact_id)
-        self._engine.cache.forget(scope)
         self._indexer.mark_stale(scope.user)
 
         def decide(view: View) -> ChangeSet:
-            fact = view.fact(scope, wanted)
+            fact = view.fact_on_disk(scope, wanted)
             if fact is None:
                 raise FactNotFoundError(wanted)
             return ChangeSet(upserts=(Upsert(scope.agent, fact.draft(), Unchanged(fact), renew=True),))

@@ -28,6 +28,7 @@ from deermem.format.layout import (
 from deermem.format.manifest_json import MAX_MANIFEST_BYTES, decode_manifest
 from deermem.model.changes import NO_FENCES, Fences
 from deermem.model.fact import Fact
+from deermem.model.hand_edits import is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope, UserId, stored_agent_name
 from deermem.model.manifest import NO_MANIFEST, Manifest
 from deermem.storage.opening import trusted
@@ -316,24 +317,6 @@ class Bucket:
             for name in filter(is_shard, facts.names()):
                 with trusted(), facts.child(name) as shard:
                     yield name, shard
-
-
-def is_hand_edit(before: Fact, after: Fact) -> bool:
-    """Tells whether a fact got another meaning without a commit: revision and time stamps are the same.
-
-    A read does not show such an edit before a reload (guarantee G5). A fact that was deleted and
-    imported again may have the old revision and creation time, but not the old time of change.
-    """
-    return before is not after and _stamps_of(before) == _stamps_of(after) and not before.same_meaning(after)
-
-
-def differs(before: Fact, after: Fact) -> bool:
-    """Tells whether anything at all is another in two facts of one id."""
-    return before is not after and (_stamps_of(before) != _stamps_of(after) or not before.same_meaning(after))
-
-
-def _stamps_of(fact: Fact) -> tuple[int, str, str]:
-    return fact.revision, fact.created_at, fact.updated_at
 
 
 def _looks_like_a_fact(data: bytes) -> bool:

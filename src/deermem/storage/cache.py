@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
-from sys import getsizeof
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from deermem.model.changes import Resolution
@@ -17,13 +16,12 @@ from deermem.model.fact import Fact
 from deermem.model.identity import AgentName, FactId, Scope, UserId
 from deermem.model.snapshot import Snapshot
 from deermem.storage.bucket import ManifestImage, StoredFact
+from deermem.storage.costs import cost_of_fact, cost_of_scope
+from deermem.storage.known_facts import KnownFact, KnownFacts
 
 DEFAULT_CACHE_BYTES: Final = 64_000_000
 
-# Measured: an empty scope, and a fact of 300 to 600 bytes of ASCII beside its text.
-_SCOPE_COST: Final = 2_500
-_FACT_COST: Final = 1_400
-_TEXT_COST: Final = 50
+_KNOWN_FACTS_SHARE: Final = 8
 _MAX_IMAGES: Final = 1_000
 
 
@@ -50,7 +48,7 @@ class ScopeEntry:
         self.image = image
         self.facts = facts
         self._snapshot: Snapshot | None = None
-        self.cost = _cost_of_image(image) + sum(_cost_of(stored.fact) for stored in facts.values())
+        self.cost = cost_of_scope(image) + sum(cost_of_fact(stored.fact) for stored in facts.values())
 
     def is_valid_for(self, image: ManifestImage) -> bool:
         """Tells whether `memory.json` is still the one that the facts were read under."""
@@ -65,31 +63,16 @@ class ScopeEntry:
 
     def advance(self, image: ManifestImage, written: Iterable[StoredFact], deleted: Iterable[FactId]) -> None:
         """Follows a commit of this process without reading anything."""
-        self.cost += _cost_of_image(image) - _cost_of_image(self.image)
+        self.cost += cost_of_scope(image) - cost_of_scope(self.image)
         self.image = image
         self._snapshot = None
         for stored in written:
             before = self.facts.get(stored.fact.id)
-            self.cost += _cost_of(stored.fact) - (_cost_of(before.fact) if before else 0)
+            self.cost += cost_of_fact(stored.fact) - (cost_of_fact(before.fact) if before else 0)
             self.facts[stored.fact.id] = stored
         for fact_id in deleted:
             before = self.facts.pop(fact_id, None)
-            self.cost -= _cost_of(before.fact) if before else 0
-
-
-def _cost_of_image(image: ManifestImage) -> int:
-    return _SCOPE_COST + 2 * len(image.data)  # the bytes, and the texts made of them
-
-
-def _cost_of(fact: Fact) -> int:
-    cost = _FACT_COST + getsizeof(fact.content)
-    if texts := fact.topics + fact.consolidated_from:
-        cost += _TEXT_COST * len(texts) + sum(map(len, texts))
-    if fact.source_error is not None:
-        cost += getsizeof(fact.source_error)
-    if extra := fact.extra + fact.source.extra:
-        cost += sum(getsizeof(field.key) + getsizeof(field.json) + getsizeof(field.yaml) for field in extra)
-    return cost
+            self.cost -= cost_of_fact(before.fact) if before else 0
 
 
 def _shown_as(scope: Scope, entry: ScopeEntry) -> Snapshot:
@@ -109,6 +92,7 @@ class SnapshotCache:
         self._entries: OrderedDict[tuple[str | None, AgentName], ScopeEntry] = OrderedDict()
         self._agents: dict[str | None, set[AgentName]] = {}
         self._images: OrderedDict[str | None, ManifestImage] = OrderedDict()
+        self._known = KnownFacts(limit // _KNOWN_FACTS_SHARE)
         self._cost = 0
         self.hits = 0
         self.misses = 0
@@ -129,12 +113,20 @@ class SnapshotCache:
                 self._entries.move_to_end((scope.user.bucket, scope.agent))
             return entry
 
-    def known_fact(self, scope: Scope, fact_id: FactId) -> tuple[Fact, ManifestImage] | None:
-        """Returns the fact as this process saw it last, and the manifest that it was seen under."""
+    def known_fact(self, scope: Scope, fact_id: FactId) -> KnownFact | None:
+        """Returns the fact as this process saw it last."""
         with self._mutex:
+            known = self._known.find(scope, fact_id)
             entry = self._entries.get((scope.user.bucket, scope.agent))
-            stored = None if entry is None else entry.facts.get(fact_id)
-            return None if entry is None or stored is None else (stored.fact, entry.image)
+            if entry is None or (known and known.image.manifest.revision > entry.image.manifest.revision):
+                return known
+            stored = entry.facts.get(fact_id)
+            return None if stored is None else KnownFact(stored.fact, entry.image)
+
+    def note(self, fact: Fact, image: ManifestImage) -> None:
+        """Remembers a fact that was read alone."""
+        with self._mutex:
+            self._known.note(fact, image)
 
     def newest_image(self, user: UserId) -> ManifestImage | None:
         """Returns the latest manifest of a user that this process has seen and still knows."""
@@ -174,14 +166,18 @@ class SnapshotCache:
             self._entries[key] = entry
             self._agents.setdefault(key[0], set()).add(key[1])
             self._cost += entry.cost
-            self._remember(entry.scope.user, entry.image)
+            self.remember(entry.scope.user, entry.image)
             self._shrink()
 
-    def _remember(self, user: UserId, image: ManifestImage) -> None:
-        self._images[user.bucket] = image
-        self._images.move_to_end(user.bucket)
-        if len(self._images) > _MAX_IMAGES:
-            self._images.popitem(last=False)
+    def remember(self, user: UserId, image: ManifestImage) -> None:
+        """Notes a manifest that was read, unless a newer one is known."""
+        with self._mutex:
+            known = self._images.get(user.bucket)
+            if known is None or known.manifest.revision <= image.manifest.revision:
+                self._images[user.bucket] = image
+                self._images.move_to_end(user.bucket)
+                if len(self._images) > _MAX_IMAGES:
+                    self._images.popitem(last=False)
 
     def advance(
         self,
@@ -189,7 +185,7 @@ class SnapshotCache:
         base: ManifestImage,
         image: ManifestImage,
         resolution: Resolution,
-        written: Iterable[StoredFact],
+        written: Sequence[StoredFact],
     ) -> None:
         """Carries every cached scope of a user over a commit of this process.
 
@@ -207,7 +203,11 @@ class SnapshotCache:
         for agent, fact_id in resolution.deleted:
             deleted_by_agent.setdefault(agent, []).append(fact_id)
         with self._mutex:
-            self._remember(user, image)
+            self.remember(user, image)
+            for stored in written:
+                self._known.note(stored.fact, image)
+            for agent, fact_id in resolution.deleted:
+                self._known.drop(Scope(user, agent), fact_id)
             for agent in self._agents.get(user.bucket, ()):
                 entry = self._entries[user.bucket, agent]
                 if entry.is_valid_for(base):
@@ -216,15 +216,11 @@ class SnapshotCache:
                     self._cost += entry.cost
             self._shrink()
 
-    def forget(self, scope: Scope) -> None:
-        """Drops a scope; the next read sees what is on disk, hand edits included."""
-        with self._mutex:
-            self._drop((scope.user.bucket, scope.agent))
-
     def forget_user(self, user: UserId) -> None:
-        """Drops all scopes of a user."""
+        """Drops all that is known of a user; the next read sees what is on disk, hand edits included."""
         with self._mutex:
             self._images.pop(user.bucket, None)
+            self._known.drop_user(user.bucket)
             for agent in tuple(self._agents.get(user.bucket, ())):
                 self._drop((user.bucket, agent))
 
@@ -234,6 +230,7 @@ class SnapshotCache:
             self._entries.clear()
             self._agents.clear()
             self._images.clear()
+            self._known.clear()
             self._cost = 0
 
     def _drop(self, key: tuple[str | None, AgentName]) -> None:

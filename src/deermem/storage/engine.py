@@ -135,6 +135,8 @@ class Engine:
             if bucket.journal_is_there() or bucket.read_manifest(image) != image:
                 return False, None
             view.keep()
+        if image.manifest.revision != known.manifest.revision:
+            self.cache.remember(bucket.user, image)
         return True, result
 
     def _check_progress(self, user: UserId, image: ManifestImage) -> None:

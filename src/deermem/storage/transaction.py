@@ -14,6 +14,7 @@ from deermem.format.layout import FACT_SUFFIX, FENCES, RECOVERY, fact_parts, fac
 from deermem.format.manifest_json import encode_manifest
 from deermem.model.changes import NO_FENCES, Before, ChangeSet, Resolution, resolve
 from deermem.model.fact import Fact
+from deermem.model.hand_edits import differs, is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope
 from deermem.storage.bucket import (
     MAX_FACT_FILE_BYTES,
@@ -21,8 +22,6 @@ from deermem.storage.bucket import (
     FactFile,
     ManifestImage,
     StoredFact,
-    differs,
-    is_hand_edit,
 )
 from deermem.storage.journal import (
     Staged,
@@ -34,12 +33,13 @@ from deermem.storage.journal import (
     stage,
     withdraw,
 )
+from deermem.storage.known_facts import KnownFact
 from deermem.storage.port import Directory
 from deermem.storage.recovery import recover
 
 _log = logging.getLogger(__name__)
 
-KnownFact = Callable[[Scope, FactId], tuple[Fact, ManifestImage] | None]
+FindKnown = Callable[[Scope, FactId], KnownFact | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def commit(
     *,
     now: str,
     operation: str,
-    known_fact: KnownFact,
+    known_fact: FindKnown,
 ) -> Committed:
     """Commits a change set as a whole, or changes nothing.
 
@@ -140,14 +140,15 @@ def _read_before(
     base: ManifestImage,
     changes: ChangeSet,
     listed: dict[AgentName, list[FactFile]],
-    known_fact: KnownFact,
+    known_fact: FindKnown,
 ) -> Before:
     facts: dict[tuple[AgentName, FactId], Fact | None] = {}
+    adopted = {upsert.key for upsert in changes.upserts if upsert.renew}
     for agent, fact_id in changes.fact_keys():
         scope = Scope(bucket.user, agent)
         stored = bucket.read_fact(scope, fact_id)
         known = known_fact(scope, fact_id)
-        if stored is not None and known is not None:
+        if stored is not None and known is not None and (agent, fact_id) not in adopted:
             _refuse_hand_edit(*known, stored.fact, base)
         facts[agent, fact_id] = None if stored is None else stored.fact
     stale = changes.expected_manifest_revision not in (None, base.manifest.revision)

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from deermem.errors import Corruption, UnsupportedFormat
 from deermem.model.fact import Fact
+from deermem.model.hand_edits import is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope
 from deermem.model.manifest import NO_MANIFEST, Manifest
 from deermem.model.snapshot import Snapshot
@@ -39,6 +40,10 @@ class View(Protocol):
         """Returns one fact without looking at any other."""
         ...
 
+    def fact_on_disk(self, scope: Scope, fact_id: FactId) -> Fact | None:
+        """Returns one fact as its file says it, edits by hand included."""
+        ...
+
     def readable_facts(self, scope: Scope) -> tuple[Snapshot, tuple[Problem, ...]]:
         """Returns the facts that can be read, and what is wrong with each of the others."""
         ...
@@ -64,6 +69,7 @@ class BucketView:
         self.image = image
         self.used_disk = False
         self.entries: list[ScopeEntry] = []
+        self._singles: list[Fact] = []
         self._cache = cache
 
     @property
@@ -75,6 +81,8 @@ class BucketView:
         """Lets the cache have what was read, once it is known to belong to one state."""
         for entry in self.entries:
             self._cache.put(entry)
+        for fact in self._singles:
+            self._cache.note(fact, self.image)
 
     def snapshot(self, scope: Scope) -> Snapshot:
         """Returns all facts of a scope; only files that changed since the last time are read."""
@@ -89,11 +97,22 @@ class BucketView:
         return entry.snapshot()
 
     def fact(self, scope: Scope, fact_id: FactId) -> Fact | None:
-        """Returns one fact without looking at any other."""
+        """Returns one fact without looking at any other; edits by hand do not show before a reload."""
         cached = self._cache.peek(scope, self.image)
         if cached is not None:
             stored = cached.facts.get(fact_id)
             return None if stored is None else stored.fact
+        fact = self.fact_on_disk(scope, fact_id)
+        if fact is None:
+            return None
+        known = self._cache.known_fact(scope, fact_id)
+        if known is not None and is_hand_edit(known.fact, fact):
+            return known.fact
+        self._singles.append(fact)
+        return fact
+
+    def fact_on_disk(self, scope: Scope, fact_id: FactId) -> Fact | None:
+        """Returns one fact as its file says it, edits by hand included."""
         self.used_disk = True
         found = self.bucket.read_fact(scope, fact_id)
         return None if found is None else found.fact
@@ -127,6 +146,10 @@ class EmptyView:
         return Snapshot.of(scope, NO_MANIFEST, ())
 
     def fact(self, scope: Scope, fact_id: FactId) -> Fact | None:  # noqa: ARG002 - as View has it
+        """Returns nothing."""
+        return None
+
+    def fact_on_disk(self, scope: Scope, fact_id: FactId) -> Fact | None:  # noqa: ARG002 - as View has it
         """Returns nothing."""
         return None
 
