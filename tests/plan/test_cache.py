@@ -171,6 +171,16 @@ def test_an_edit_by_hand_is_seen_after_reload_or_restart_and_not_before(root: Pa
     assert store.snapshot(ALICE).by_id[X].content == "by hand"
 
 
+def test_a_commit_of_another_process_does_not_make_an_edit_by_hand_half_visible(root: Path) -> None:
+    store = MemoryRepository(root)
+    store.snapshot(ALICE)
+    edit(fact_path(root, ALICE, "x"), "\n\ntext of x\n", "\n\nby hand\n")
+    MemoryRepository(root).upsert_fact(ALICE, draft("z"))
+    fact = store.get_fact(ALICE, "x")
+    assert fact is not None
+    assert store.snapshot(ALICE).by_id[X].content == fact.content
+
+
 def test_an_unchanged_snapshot_is_handed_out_as_the_same_object(root: Path) -> None:
     store = MemoryRepository(root)
     first = store.snapshot(ALICE)

@@ -21,7 +21,7 @@ from deermem import (
     Upsert,
 )
 from deermem.model.identity import FactId
-from tests.support.stores import ALICE, CODER, draft, edit, fact_path, store_with
+from tests.support.stores import ALICE, BOB, CODER, draft, edit, fact_path, store_with
 
 X = FactId("x")
 
@@ -69,6 +69,35 @@ def test_a_write_based_on_what_was_read_before_the_edit_is_a_conflict_with_both_
     assert (conflict.value.expected_text, conflict.value.actual_text) == ("text of x", "by hand")
     assert fact_path(tmp_path, ALICE, "x").read_bytes() == data
     assert store.snapshot(ALICE).revision == 2
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda store: store.get_fact(ALICE, "x"),
+        lambda store: store.list_facts(ALICE),
+        lambda store: store.search_facts("text", [ALICE]),
+    ],
+    ids=["get_fact", "list_facts", "search_facts"],
+)
+def test_whatever_way_the_fact_was_read_before_the_edit_a_write_is_a_conflict(
+    tmp_path: Path, read: Write
+) -> None:
+    store_with(tmp_path, "x")
+    store = MemoryRepository(tmp_path)
+    read(store)
+    edit(fact_path(tmp_path, ALICE, "x"), "\n\ntext of x\n", "\n\nby hand\n")
+    with pytest.raises(FactConflict):
+        store.upsert_fact(ALICE, draft("x", "mine"), expected=1)
+    assert b"by hand" in fact_path(tmp_path, ALICE, "x").read_bytes()
+
+
+def test_a_fact_that_this_process_wrote_itself_counts_as_read(tmp_path: Path) -> None:
+    store = MemoryRepository(tmp_path)
+    store.upsert_fact(ALICE, draft("x"))
+    edit(fact_path(tmp_path, ALICE, "x"), "\n\ntext of x\n", "\n\nby hand\n")
+    with pytest.raises(FactConflict):
+        store.upsert_fact(ALICE, draft("x", "mine"), expected=1)
 
 
 @pytest.mark.parametrize("field", ["revision", "updatedAt", "createdAt", "confidence"])
@@ -196,3 +225,44 @@ def test_a_fact_of_another_agent_is_not_the_fact_that_was_expected(tmp_path: Pat
     store.apply_changes("alice", ChangeSet(upserts=upserts))
     with pytest.raises(FactConflict):
         store.upsert_fact(ALICE, draft("x", "two"), expected=store.get_fact(CODER, "x"))
+
+
+def test_adopting_one_fact_does_not_give_up_the_edit_of_another(tmp_path: Path) -> None:
+    store = edited(tmp_path)
+    edit(fact_path(tmp_path, ALICE, "a"), "\n\ntext of a\n", "\n\nalso by hand\n")
+    store.adopt_fact(ALICE, "x")
+    with pytest.raises(FactConflict):
+        store.upsert_fact(ALICE, draft("a", "mine"), expected=1)
+
+
+def test_a_store_without_a_cache_keeps_to_what_the_caller_expects(tmp_path: Path) -> None:
+    store = store_with(tmp_path, "x")
+    store = MemoryRepository(tmp_path, cache_bytes=0)
+    fact = store.get_fact(ALICE, "x")
+    edit(fact_path(tmp_path, ALICE, "x"), "\n\ntext of x\n", "\n\nby hand\n")
+    with pytest.raises(FactConflict):
+        store.upsert_fact(ALICE, draft("x", "mine"), expected=fact)
+    assert store.upsert_fact(ALICE, draft("x", "mine"), expected=1).written[0].revision == 2
+
+
+def test_what_is_known_of_single_facts_is_bounded_and_reload_forgets_it(tmp_path: Path) -> None:
+    store = store_with(tmp_path, "x")
+    small = MemoryRepository(tmp_path, cache_bytes=80_000)
+    for number in range(8):
+        store.upsert_fact(ALICE, draft(f"f{number}", "a" * 3_000))
+        small.get_fact(ALICE, f"f{number}")
+    known = small._engine.cache.known_fact
+    assert known(ALICE, FactId("f7")) is not None
+    assert known(ALICE, FactId("f0")) is None
+    small.reload(BOB)
+    assert known(ALICE, FactId("f7")) is not None
+    small.reload(CODER)
+    assert known(ALICE, FactId("f7")) is None
+
+
+def test_a_fact_that_this_process_deleted_is_not_known_any_more(tmp_path: Path) -> None:
+    store = store_with(tmp_path, "x")
+    store.delete_fact(ALICE, "x")
+    assert store._engine.cache.known_fact(ALICE, X) is None
+    MemoryRepository(tmp_path).upsert_fact(ALICE, draft("x", "by another"))
+    assert store.edit_fact(ALICE, "x", {"confidence": 1}).written[0].content == "by another"
