@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from itertools import count, islice
 from pathlib import Path
+from time import time_ns
 from typing import Final
 
 from deermem import Fact, FactDraft, Scope, Source
@@ -50,6 +52,11 @@ def content_of(number: int) -> str:
             return text
         text += " " + _SENTENCES[step * 5 % len(_SENTENCES)]
     raise AssertionError("unreachable")
+
+
+def new_contents() -> Iterator[str]:
+    """Yields texts that no earlier call has yielded, in this process or another: each is a change."""
+    return map(content_of, count(time_ns()))
 
 
 def draft_of(number: int, fact_id: FactId | None = None) -> FactDraft:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count, cycle
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -11,8 +11,8 @@ from benchmarks.bench import Bench
 from benchmarks.floors import stat_files
 from benchmarks.measuring import PROCESSOR, Side, interleave
 from benchmarks.results import Result
-from benchmarks.samples import build_scope, content_of
-from deermem import MemoryRepository, Scope
+from benchmarks.samples import build_scope, new_contents
+from deermem import MemoryRepository, Scope, Snapshot
 from deermem.format.layout import bucket_parts, facts_parts
 
 _SCOPE: Final = Scope.of("alice", "assistant")
@@ -27,7 +27,7 @@ class ChangedStore:
 
     def __init__(self, root: Path, facts: int) -> None:
         self._ids = cycle(build_scope(root, _SCOPE, facts))
-        self._numbers = count(facts)
+        self._contents = new_contents()
         self._writer = MemoryRepository(root, cache_bytes=0)
         self._reader = MemoryRepository(root)
         self._facts = str(root.joinpath(*bucket_parts(_SCOPE.user), *facts_parts(_SCOPE.agent)))
@@ -35,11 +35,11 @@ class ChangedStore:
 
     def change(self) -> None:
         """Changes one fact."""
-        self._writer.edit_fact(_SCOPE, next(self._ids), {"content": content_of(next(self._numbers))})
+        self._writer.edit_fact(_SCOPE, next(self._ids), {"content": next(self._contents)})
 
-    def read(self) -> None:
+    def read(self) -> Snapshot:
         """Reads all facts."""
-        self._reader.snapshot(_SCOPE)
+        return self._reader.snapshot(_SCOPE)
 
     def stat(self) -> None:
         """Asks the disk which facts changed, which is the floor."""

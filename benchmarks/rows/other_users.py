@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count, cycle
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ from benchmarks.bench import Bench
 from benchmarks.children import Work, write_together
 from benchmarks.results import Result
 from benchmarks.rows.point_writes import replacements
-from benchmarks.samples import build_scope, content_of
+from benchmarks.samples import build_scope, new_contents
 from deermem import MemoryRepository, Scope
 from deermem.model.identity import FactId
 
@@ -30,8 +30,8 @@ class OwnUser:
     def begin(self, number: int) -> Callable[[], object]:
         """Opens the store as one of the writers."""
         repository = MemoryRepository(self.root)
-        scope, ids, contents = scope_of(number), cycle(self.ids), count()
-        return lambda: repository.edit_fact(scope, next(ids), {"content": content_of(next(contents))})
+        scope, ids, contents = scope_of(number), cycle(self.ids), new_contents()
+        return lambda: repository.edit_fact(scope, next(ids), {"content": next(contents)})
 
 
 @dataclass(frozen=True, slots=True)

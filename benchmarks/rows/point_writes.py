@@ -13,7 +13,14 @@ from benchmarks.bench import Bench
 from benchmarks.floors import DurableReplacements
 from benchmarks.measuring import Side, interleave
 from benchmarks.results import Result
-from benchmarks.samples import build_scope, content_of, draft_of, fact_of, manifest_bytes, unused_ids
+from benchmarks.samples import (
+    build_scope,
+    draft_of,
+    fact_of,
+    manifest_bytes,
+    new_contents,
+    unused_ids,
+)
 from deermem import MemoryRepository, Scope
 from deermem.format.fact_markdown import encode_fact
 from deermem.format.journal_json import Image, Journal, encode_journal
@@ -37,6 +44,7 @@ class PointWrites:
         self._anywhere = cycle(unused_ids(facts))
         self._in_used_shards = cycle(unused_ids(facts, {shard_of(one) for one in ids}))
         self._number = count(facts)
+        self._contents = new_contents()
         self._next: FactId = ids[0]
         self._created: FactId | None = None
 
@@ -47,8 +55,7 @@ class PointWrites:
 
     def update(self) -> None:
         """Gives a fact another text."""
-        content = content_of(next(self._number))
-        self._repository.edit_fact(_SCOPE, next(self._present), {"content": content})
+        self._repository.edit_fact(_SCOPE, next(self._present), {"content": next(self._contents)})
 
     def delete(self) -> None:
         """Deletes the fact that was created last."""

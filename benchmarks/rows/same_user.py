@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count, cycle
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -13,7 +13,7 @@ from benchmarks.bench import Bench
 from benchmarks.children import Writing, write_together
 from benchmarks.measuring import Spread, ratios
 from benchmarks.results import Result
-from benchmarks.samples import build_scope, content_of
+from benchmarks.samples import build_scope, new_contents
 from deermem import MemoryRepository, Scope
 from deermem.model.identity import FactId
 
@@ -33,8 +33,8 @@ class Updates:
         """Opens the store as one of the writers."""
         repository = MemoryRepository(self.root, lock_timeout=_LOCK_TIMEOUT)
         own = cycle(self.ids[number :: max(_WRITERS)])
-        contents = count(number * 1_000_000)
-        return lambda: repository.edit_fact(_SCOPE, next(own), {"content": content_of(next(contents))})
+        contents = new_contents()
+        return lambda: repository.edit_fact(_SCOPE, next(own), {"content": next(contents)})
 
 
 def measure(bench: Bench) -> Iterator[Result]:
