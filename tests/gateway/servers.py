@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -147,12 +147,13 @@ def contents(document: dict[str, Any]) -> list[str]:
 
 def talk(address: tuple[str, int], sent: bytes, seconds: float = PATIENCE) -> bytes:
     """Sends bytes as they are, and returns what comes until the server closes the connection."""
-    with closing(socket.create_connection(address, timeout=seconds)) as connection:
+    parts: list[bytes] = []
+    # A server that closes while something is still on its way resets the connection.
+    with closing(socket.create_connection(address, timeout=seconds)) as connection, suppress(ConnectionError):
         connection.sendall(sent)
-        parts = []
         while part := connection.recv(65_536):
             parts.append(part)
-        return b"".join(parts)
+    return b"".join(parts)
 
 
 def request(

@@ -38,6 +38,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
+        self._unparsed_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as Uvicorn has it
         """Begins to wait for the first head."""
@@ -50,10 +51,21 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stop_stall_timer()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """Parses what arrives, as long as it comes to something.
+
+        The parser keeps a header until it ends, so one that does not end, before or after a body, is only
+        seen here.
+        """
+        self._unparsed_bytes += len(data)
+        super().data_received(data)
+        if self._unparsed_bytes > MAX_HEAD_BYTES:
+            self._refuse(_TOO_LARGE)
+
     def on_message_begin(self) -> None:
         """Begins to wait for the rest of a head."""
         super().on_message_begin()
-        self._head_bytes = 0
+        self._head_bytes = self._unparsed_bytes = 0
         if self._head_timer is None:
             self._await_head()
 
@@ -72,11 +84,13 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Lets a complete head be answered, unless the connection is being closed."""
         self._stop_timer()
+        self._unparsed_bytes = 0
         if not self.transport.is_closing():
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Takes a part of the body of a request that is being answered."""
+        self._unparsed_bytes = 0
         if not self.transport.is_closing():
             super().on_body(body)
 

@@ -1,0 +1,242 @@
+"""Clients that send what no client should, slowly, or in great number."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from deermem.gateway.limits import LimitSettings
+from tests.gateway.servers import (
+    Client,
+    Running,
+    body_of,
+    contents,
+    invalid,
+    manager_at,
+    refused,
+    request,
+    running,
+    status_of,
+    talk,
+)
+
+MEMORY = "/api/memory"
+FACTS = "/api/memory/facts"
+JSON = "Content-Type: application/json"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{FACTS}/../../../../etc/passwd",
+        f"{FACTS}/..%2f..%2f..%2fmemory.json",
+        f"{FACTS}/%2e%2e%2f%2e%2e%2fmemory",
+        f"{FACTS}/..%5c..%5cmemory",
+        f"{FACTS}/%00",
+        f"{FACTS}/%ff%fe",
+        f"{FACTS}/fact%0d%0aX-Injected:%201",
+        f"{FACTS}/{'a' * 129}",
+        f"{FACTS}/{'a' * 5000}",
+        "/../../etc/passwd",
+        "//evil.example/api/memory",
+        f"{MEMORY}?agent=..%2f..",
+        f"{MEMORY}?agent=%0d%0aX-Injected:%201",
+        f"{FACTS}?cursor=..%2f..%2fetc",
+        f"{FACTS}?category=%00&source=%f0%9f%92%a9",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+def test_paths_lead_nowhere_and_come_back_as_no_header(gateway: Running, method: str, path: str) -> None:
+    body = b'{"content": "x"}' if method == "PATCH" else b""
+    answer = talk(gateway.address, request(method, path, *([JSON] if body else []), body=body))
+    head, _, rest = answer.partition(b"\r\n\r\n")
+    assert status_of(answer) in (200, 403, 404, 405, 422)
+    assert b"x-injected" not in head.lower()
+    assert str(gateway.root).encode() not in answer
+    assert len(rest) < 2_000
+    assert not (gateway.root / "users").exists()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        'If-Match: "m1-x"\rX-Injected: 1',
+        "If-None-Match: \x00",
+        "Idempotency-Key: a\x7fb",
+        "Content-Length: -1",
+        "Content-Length: 1\r\nContent-Length: 2",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5",
+        "X-Forwarded-For: 10.0.0.1",
+        "X-Forwarded-Host: evil.example",
+        "X-Forwarded-User: bob",
+        "X-DeerMem-User: bob",
+        "X-DeerMem-Bucket: bob",
+        "Authorization: Bearer nonsense",
+        " folded: 1",
+        "no colon",
+    ],
+)
+def test_headers_make_no_other_caller_and_no_other_answer(gateway: Running, header: str) -> None:
+    manager_at(gateway.root).create_fact("of bob", user_id="bob")
+    answer = talk(gateway.address, request("GET", MEMORY, header))
+    assert b"of bob" not in answer
+    assert b"x-injected" not in answer.lower()
+    assert not answer or status_of(answer) in (200, 400, 403)
+
+
+def test_a_key_cannot_inject_a_header(client: Client) -> None:
+    answer = client.post(FACTS, json={"content": "x"}, headers={"Idempotency-Key": "k\tX-Injected: 1"})
+    invalid(answer, "header", "Idempotency-Key")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'"x"',
+        b"{",
+        b"\xff\xfe",
+        b'{"content": "\\ud800"}',
+        b'{"content": 1}',
+        b'{"content": null}',
+        b'{"content": "x", "confidence": ' + b"9" * 5_000 + b"}",
+        b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
+        b"[" * 100_000,
+    ],
+)
+def test_a_body_that_is_none_is_invalid_and_is_not_repeated(client: Client, body: bytes) -> None:
+    for method, path in (("POST", FACTS), ("POST", f"{FACTS}/batch"), ("POST", f"{MEMORY}/import")):
+        answer = client.request(method, path, content=body, headers={"Content-Type": "application/json"})
+        if path.endswith("import") and answer.status_code == 200:
+            continue  # unknown keys of a document are ignored
+        assert body_of(answer, 422)["detail"]
+        assert len(answer.content) < 4_000
+
+
+def test_what_is_invalid_is_told_within_bounds(client: Client) -> None:
+    document = {"user": {"x" * 100_000: 1}, "facts": [{"content": ""}] * 1_000}
+    answer = client.patch(f"{MEMORY}/summaries", json=document)
+    assert answer.status_code == 422
+    assert len(answer.content) < 4_000
+    answer = client.post(f"{FACTS}/batch", json={"facts": [{"content": 1, "confidence": "secret"}] * 900})
+    assert len(body_of(answer, 422)["detail"]) <= 20
+    assert "secret" not in answer.text
+
+
+def test_a_fact_of_a_million_bytes_is_stored_and_a_larger_one_is_invalid(client: Client) -> None:
+    client.create("x" * 1_000_000)
+    invalid(client.post(FACTS, json={"content": "y" * 1_000_001}), "body", "content")
+    invalid(client.post(FACTS, json={"content": "é" * 600_000}), "body", "content")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_of_ten_million_bytes_is_refused(client: Client, chunked: bool) -> None:
+    body = json.dumps({"content": "x" * 10_000_000}).encode()
+    content = iter([body[:5_000_000], body[5_000_000:]]) if chunked else body
+    answer = client.post(FACTS, content=content, headers={"Content-Type": "application/json"})
+    refused(answer, 413, "The body is larger than 8388608 bytes.")
+    assert client.document()["revision"] == 0
+
+
+def test_a_head_that_does_not_end_is_refused(gateway: Running) -> None:
+    for flood in (b"x" * 1_000_000, b"a: b\r\n" * 200, b"a: " + b"b" * 1_000_000):
+        answer = talk(gateway.address, b"GET / HTTP/1.1\r\nHost: localhost\r\n" + flood)
+        assert not answer or status_of(answer) in (400, 431)
+    long_line = talk(gateway.address, b"GET /" + b"x" * 1_000_000 + b" HTTP/1.1\r\n")
+    assert not long_line or status_of(long_line) in (400, 414, 431)
+
+
+def test_trailers_that_do_not_end_are_refused(gateway: Running) -> None:
+    head = request("POST", FACTS, JSON, "Transfer-Encoding: chunked")
+    answer = talk(gateway.address, head + b"1\r\n{\r\n0\r\nX: " + b"x" * 1_000_000)
+    assert not answer or status_of(answer) == 431
+
+
+def test_a_client_that_does_not_send_a_head_is_cut_off_and_others_do_not_notice(tmp_path: Path) -> None:
+    with running(manager_at(tmp_path), header_seconds=0.5) as gateway, gateway.client() as client:
+        address = gateway.address
+        with ExitStack() as stack:
+            silent = [
+                stack.enter_context(closing(socket.create_connection(address, timeout=20))) for _ in range(20)
+            ]
+            for connection in silent[10:]:
+                connection.sendall(b"GET /api/memory HTTP/1.1\r\nHost: loc")
+            client.create("meanwhile")
+            for connection in silent:
+                assert status_of(connection.recv(1_000)) == 408
+        assert contents(client.document()) == ["meanwhile"]
+
+
+def test_a_client_that_sends_its_body_slowly_is_cut_off(tmp_path: Path) -> None:
+    limits = LimitSettings(request_seconds=1)
+    with running(manager_at(tmp_path), limits=limits) as gateway:
+        sent = request("POST", FACTS, JSON, body=b'{"content": ', length=1_000)
+        answer = talk(gateway.address, sent)
+        assert status_of(answer) == 408
+        assert not (tmp_path / "users").exists()
+
+
+def test_a_client_that_goes_away_leaves_a_whole_fact_or_none(gateway: Running, local: Client) -> None:
+    sent = request("POST", FACTS, JSON, body=b'{"content": "complete"}')
+    for cut in (len(sent), len(sent) - 1, len(sent) - 20, 30):
+        with closing(socket.create_connection(gateway.address)) as connection:
+            connection.sendall(sent[:cut])
+    deadline = time.monotonic() + 20
+    while contents(local.document()) != ["complete"]:
+        assert time.monotonic() < deadline
+
+
+def many_connections(root: Path, number: int) -> None:
+    """Opens connections, lets each ask at once, and then looks at all the answers."""
+    with running(manager_at(root)) as gateway, gateway.client() as client, ExitStack() as stack:
+        client.create("a fact")
+        connections = [
+            stack.enter_context(closing(socket.create_connection(gateway.address, timeout=60)))
+            for _ in range(number)
+        ]
+        for connection in connections:
+            connection.sendall(request("GET", MEMORY))
+        statuses = []
+        for connection in connections:
+            answer = b""
+            while part := connection.recv(65_536):
+                answer += part
+            statuses.append(status_of(answer))
+        assert statuses == [200] * number
+        assert contents(client.document()) == ["a fact"]
+
+
+def test_a_hundred_connections_at_once_are_answered(tmp_path: Path) -> None:
+    many_connections(tmp_path, 100)
+
+
+@pytest.mark.stress
+def test_a_thousand_connections_at_once_are_answered(tmp_path: Path) -> None:
+    many_connections(tmp_path, 1_000)
+
+
+def test_more_requests_than_may_wait_are_told_to_retry(tmp_path: Path) -> None:
+    with running(manager_at(tmp_path), waiting=1, threads=1) as gateway, ExitStack() as stack:
+        connections = [
+            stack.enter_context(closing(socket.create_connection(gateway.address, timeout=60)))
+            for _ in range(50)
+        ]
+        for connection in connections:
+            connection.sendall(request("POST", FACTS, JSON, body=b'{"content": "x"}'))
+        answers = []
+        for connection in connections:
+            answer = b""
+            while part := connection.recv(65_536):
+                answer += part
+            answers.append(answer)
+        statuses = {status_of(answer) for answer in answers}
+        assert statuses <= {200, 409, 503}
+        assert 503 in statuses
+        assert all(b"retry-after: 1" in answer for answer in answers if status_of(answer) == 503)
