@@ -74,12 +74,13 @@ class PointOperations(RepositoryCore):
             FactConflict: The fact is not as expected, or was edited by hand.
         """
         wanted = parse_fact_id(fact_id)
+        given = _precondition(expected, ANYTHING)
 
         def decide(view: View) -> ChangeSet:
             fact = view.fact(scope, wanted)
             if fact is None:
                 raise FactNotFoundError(wanted)
-            condition = _precondition(expected, Unchanged(fact))
+            condition = Unchanged(fact) if expected is None else given
             return ChangeSet(upserts=(Upsert(scope.agent, fact.draft(**changes), condition),))
 
         return self._commit(scope.user, decide)

@@ -107,5 +107,7 @@ class SetOperations(PointOperations):
 
 
 def _check_cap(max_facts: int | None) -> None:
-    if max_facts is not None and (isinstance(max_facts, bool) or max_facts < 1):
+    if max_facts is None:
+        return
+    if isinstance(max_facts, bool) or not isinstance(max_facts, int) or max_facts < 1:
         raise InvalidInputError("max_facts", "must be an integer of at least 1")
