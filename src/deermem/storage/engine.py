@@ -211,10 +211,13 @@ class Engine:
             Corruption: A file cannot be trusted; nothing was written.
             CommitInDoubt: The disk failed after the commit point; the next access completes the change.
         """
+        known = self.cache.newest_image(user)  # before looking: another thread may be making the bucket
         with self._opened(user) as bucket:
             if bucket is not None:
                 with self._locked(bucket) as transaction:
                     return transaction.commit(decide(transaction.view))
+        if known is not None:
+            self._check_progress(user, ABSENT_MANIFEST)
         resolution = self._resolve_against_nothing(user, decide)
         if resolution.manifest is NO_MANIFEST:
             return Committed(resolution, ABSENT_MANIFEST, ABSENT_MANIFEST)
@@ -224,7 +227,6 @@ class Engine:
 
     def _resolve_against_nothing(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Resolution:
         """Resolves a change for a user without a bucket, so that a refused one leaves no trace."""
-        self._check_progress(user, ABSENT_MANIFEST)
         changes = decide(EmptyView())
         before = Before(user, NO_MANIFEST, dict.fromkeys(changes.fact_keys()), {}, NO_FENCES)
         return resolve(changes, before, self.now())
