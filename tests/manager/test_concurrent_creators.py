@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -12,16 +13,19 @@ from typing import Any
 
 import pytest
 
-from deermem import DeerMem, DuplicateFact
+from deermem import DeerMem, DuplicateFact, MemoryRepository
+from deermem.storage.port import Directory
 from tests.manager.managers import contents, manager_at
 from tests.support.threads import run_together
+from tests.support.watched import WatchedFileSystem
 
 CAP = 10
 
 # Each process creates the texts that it reads, and tells what came of each.
 PROCESS = """
 import json, sys
-from deermem import DeerMem, DuplicateFact
+from deermem import DeerMem, DuplicateFact, MemoryRepository
+from deermem.storage.port import Directory
 manager = DeerMem({"storage_path": sys.argv[1], "max_facts": int(sys.argv[2])})
 print("ready", flush=True)
 outcome = []
@@ -113,3 +117,25 @@ def test_creators_of_different_texts_never_exceed_the_cap(
     stored = contents(manager_at(tmp_path, max_facts=CAP).get_memory(user_id="alice"))
     assert len(stored) == CAP
     assert set(stored) <= {text for text, what, _ in outcome if what == "stored"}
+
+
+class Overtaken(WatchedFileSystem):
+    """Is a disk on which somebody makes the store just after it was looked for."""
+
+    make_store: Callable[[], object] | None = None
+
+    def open_root(self) -> Directory:
+        make, self.make_store = self.make_store, None
+        if make is not None:
+            make()
+            raise FileNotFoundError(errno.ENOENT, "no storage root yet")
+        return super().open_root()
+
+
+def test_a_first_create_that_another_thread_overtakes_is_no_corruption(tmp_path: Path) -> None:
+    disk = Overtaken(tmp_path / "store")
+    manager = DeerMem(repository=MemoryRepository(disk))
+    disk.make_store = lambda: manager.create_fact("first", user_id="alice")
+    document, fact_id = manager.create_fact("second", user_id="alice")
+    assert fact_id is not None
+    assert contents(document) == ["first", "second"]

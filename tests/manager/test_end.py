@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -66,6 +67,22 @@ def test_closing_twice_closes_once(tmp_path: Path) -> None:
     manager.close()
     manager.close()
     assert closed == ["closed"]
+
+
+def test_after_the_end_no_thread_is_left(tmp_path: Path) -> None:
+    manager = manager_at(tmp_path, lambda _: None)
+    before = set(threading.enumerate())
+
+    async def use() -> None:
+        await manager.acreate_fact("x", user_id="alice")
+        await manager.aadd("t", ["x"], user_id="alice")
+        assert await manager.aget_memory(user_id="alice")
+
+    asyncio.run(use())
+    assert manager.shutdown_flush(PATIENCE)
+    manager.close()
+    while any(thread.name.startswith("deermem-") for thread in set(threading.enumerate()) - before):
+        pass  # the time-out of the test is the limit
 
 
 class Held(NamedTuple):

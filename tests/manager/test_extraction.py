@@ -12,7 +12,7 @@ import pytest
 from deermem import DeerMem, ExtractionRequest, MemoryManagerClosed, MemoryRepository, Scope
 from deermem.manager import extraction
 from tests.manager.managers import contents, fact_of, manager_at, summary
-from tests.support.stores import draft, store_with, tree
+from tests.support.stores import bucket_path, draft, store_with, tree
 
 PATIENCE = 60.0
 SAID = ["I like tea"]
@@ -284,6 +284,21 @@ def test_a_clear_while_the_hook_works_wins(tmp_path: Path, agent_name: str | Non
     document = manager.get_memory(user_id="alice", agent_name=agent_name)
     assert (contents(document), summary(document, "user", "topOfMind")) == ([], "")
     assert len(gate.requests) == 1
+
+
+def test_the_deletion_of_an_agent_while_the_hook_works_wins(tmp_path: Path) -> None:
+    coder = Scope.of("alice", "coder")
+    store_with(tmp_path, "x", scope=coder)
+    agent = bucket_path(tmp_path) / "agents" / "coder"
+    (agent / "config.yaml").write_text("model: x\n", "utf-8")
+    gate = Gate(NEW)
+    manager = manager_at(tmp_path, gate)
+    manager.add("t", SAID, user_id="alice", agent_name="coder")
+    gate.wait()
+    manager.run_on_store(lambda store: store.delete_agent(coder))
+    gate.go_on.release(3)
+    assert manager.shutdown_flush(PATIENCE)
+    assert not agent.exists()
 
 
 def test_a_clear_wins_over_a_conversation_that_waited_for_its_turn(tmp_path: Path) -> None:
