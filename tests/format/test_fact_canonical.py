@@ -150,6 +150,13 @@ def test_the_fast_reader_agrees_on_every_single_odd_value(key: str) -> None:
         assert_quick_declines_or_agrees("---\n" + "\n".join(lines) + "\n---\n\n# T\n\nc\n")
 
 
+@pytest.mark.parametrize("category", ["other", "goal"])
+@pytest.mark.parametrize("extension", ["mine", "goal", "other", '" mine "', '"no"', "null", '""', '"goal"'])
+def test_the_fast_reader_agrees_on_categories(category: str, extension: str) -> None:
+    lines = f"category: {category}\ncategoryExtension: {extension}\n"
+    assert_quick_declines_or_agrees(CANONICAL[0].replace("category: context\n", lines))
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_fast_reader_agrees_on_every_source(source: str) -> None:
     document = CANONICAL[0].replace("source:\n  type: unknown\n  threadId: null", f"source:{source}")
