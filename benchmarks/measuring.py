@@ -9,7 +9,6 @@ from statistics import median, quantiles
 from time import perf_counter, process_time
 from typing import Final
 
-
 Clock = Callable[[], float]
 WALL: Final[Clock] = perf_counter
 # What never waits for the disk is timed without what other programs take in between: they would

@@ -12,11 +12,11 @@ from benchmarks.rows import (
     changed_read,
     clear_all,
     cold_read,
-    import_time,
     memory,
     other_users,
     point_writes,
     same_user,
+    start_up,
 )
 
 Row = Callable[[Bench], Iterator[Result]]
@@ -29,7 +29,7 @@ ROWS: Final[dict[str, Row]] = {
     "P7": changed_read.measure,
     "P8": same_user.measure,
     "P9": other_users.measure,
-    "P12": import_time.measure,
+    "P12": start_up.measure,
     "P13": memory.measure,
     "P14": clear_all.measure,
 }
