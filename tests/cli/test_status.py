@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -106,3 +109,27 @@ def test_the_warning_of_another_uid_names_uid_path_and_command() -> None:
 def test_all_users_and_one_user_exclude_each_other(cli: CommandLine) -> None:
     assert cli("status", "--all-users", "--user-id", "x").code == 2
     assert cli("status", "--all-users", "--no-user").code == 2
+
+
+def test_an_interrupted_transaction_is_completed_and_told_of_once(cli: CommandLine) -> None:
+    cli.add("first")
+    script = textwrap.dedent(
+        """
+        import os
+        from deermem.cli.run import run
+
+        def stopping(real):
+            def move(source, target, **where):
+                real(source, target, **where)
+                if str(target).endswith(".memory.journal.json"):
+                    os._exit(9)
+            return move
+
+        os.rename, os.replace = stopping(os.rename), stopping(os.replace)
+        run(["add", "second"])
+        """
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=60).returncode == 9
+    found = cli.ok("status", "--json").json["memories"][0]
+    assert (found["journal"], found["facts"], found["revision"]) == ("completed", 2, 2)
+    assert cli.ok("status", "--json").json["memories"][0]["journal"] == "none"

@@ -132,15 +132,15 @@ def survey_user(repository: MemoryRepository, user: UserId) -> Memory:
     journal = os.path.join(bucket, JOURNAL)
     interrupted = os.path.lexists(journal)
     with noted(memory.problems, root):
-        manifest = repository.get_manifest(user.raw)
-        memory.last_updated = manifest.last_updated
         memory.agents = dict.fromkeys(repository.list_agents(user.raw))
         for agent in memory.agents:
             with noted(memory.problems, root):
                 snapshot, problems = repository.readable_snapshot(Scope(user, AgentName(agent)))
                 memory.agents[agent] = len(snapshot.facts)
                 memory.problems += [report_of(problem, root) for problem in problems]
-        memory.revision = manifest.revision
+        # Last, since reading facts completes an interrupted transaction, and with it comes a new revision.
+        manifest = repository.get_manifest(user.raw)
+        memory.revision, memory.last_updated = manifest.revision, manifest.last_updated
     if interrupted:
         memory.journal = "present" if os.path.lexists(journal) else "completed"
     elif memory.revision is not None:
