@@ -25,10 +25,11 @@ from deermem import (
     Upsert,
 )
 from deermem.model import changes as changes_module
-from deermem.model.changes import NO_FENCES, Before, Fences, Precondition, check_precondition, resolve
+from deermem.model.changes import Precondition
 from deermem.model.fact import ExtraField
 from deermem.model.identity import DEFAULT_AGENT, AgentName, FactId
 from deermem.model.manifest import NO_MANIFEST, Manifest
+from deermem.model.resolution import NO_FENCES, Before, Fences, check_precondition, resolve
 from tests.model.strategies import DRAFTS, IDS, LATER, NOW, SCOPE, TEXT, fact
 
 CODER = AgentName("coder")

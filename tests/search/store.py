@@ -8,18 +8,16 @@ from itertools import count
 
 from deermem.model.changes import (
     ANYTHING,
-    NO_FENCES,
-    Before,
     ChangeSet,
     Delete,
     Delta,
     FactKey,
     Upsert,
-    resolve,
 )
 from deermem.model.fact import Fact, FactDraft
 from deermem.model.identity import DEFAULT_AGENT, AgentName, FactId, Scope, UserId
 from deermem.model.manifest import NO_MANIFEST, Manifest
+from deermem.model.resolution import NO_FENCES, Before, resolve
 from deermem.model.snapshot import Snapshot
 
 State = tuple[Manifest, dict[FactKey, Fact]]

@@ -15,10 +15,10 @@ from deermem import Corruption, UnsupportedFormat
 from deermem.format.fences_json import decode_fences, encode_fences
 from deermem.format.manifest_json import decode_manifest, encode_manifest
 from deermem.format.strict_json import dump_compact
-from deermem.model.changes import Fences
 from deermem.model.fact import ExtraField
 from deermem.model.identity import AgentName
 from deermem.model.manifest import Manifest
+from deermem.model.resolution import Fences
 from deermem.model.summaries import SECTION_KEYS, Section, Summaries
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

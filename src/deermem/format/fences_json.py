@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from deermem.errors import Corruption, UnsupportedFormat
 from deermem.format.strict_json import dump_document, load_object
-from deermem.model.changes import Fences
 from deermem.model.identity import AgentName, stored_agent_name
+from deermem.model.resolution import Fences
 
 FENCES_FORMAT: Final = 1
 MAX_FENCES_BYTES: Final = 20_000_000

@@ -26,11 +26,11 @@ from deermem.format.layout import (
     shard_of,
 )
 from deermem.format.manifest_json import MAX_MANIFEST_BYTES, decode_manifest
-from deermem.model.changes import NO_FENCES, Fences
 from deermem.model.fact import Fact
 from deermem.model.hand_edits import is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope, UserId, stored_agent_name
 from deermem.model.manifest import NO_MANIFEST, Manifest
+from deermem.model.resolution import NO_FENCES, Fences
 from deermem.storage.opening import trusted
 from deermem.storage.port import Directory, FileIdentity, UnexpectedFileType
 

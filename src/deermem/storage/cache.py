@@ -11,9 +11,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from deermem.model.changes import Resolution
 from deermem.model.fact import Fact
 from deermem.model.identity import AgentName, FactId, Scope, UserId
+from deermem.model.resolution import Resolution
 from deermem.model.snapshot import Snapshot
 from deermem.storage.bucket import ManifestImage, StoredFact
 from deermem.storage.costs import cost_of_fact, cost_of_scope

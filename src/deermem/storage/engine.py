@@ -11,9 +11,10 @@ from typing import Final, TypeVar
 
 from deermem.errors import Corruption, LockTimeout, RevisionConflict
 from deermem.format.layout import DEFAULT_MANIFEST, LOCK, bucket_parts, check_manifest_name
-from deermem.model.changes import NO_FENCES, Before, ChangeSet, Resolution, resolve
+from deermem.model.changes import ChangeSet
 from deermem.model.identity import UserId
 from deermem.model.manifest import NO_MANIFEST
+from deermem.model.resolution import NO_FENCES, Before, Resolution, resolve
 from deermem.model.timestamps import format_timestamp, parse_timestamp
 from deermem.storage.bucket import (
     ABSENT_MANIFEST,

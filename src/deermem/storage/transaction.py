@@ -12,10 +12,11 @@ from deermem.format.fences_json import encode_fences
 from deermem.format.journal_json import Journal, Parts
 from deermem.format.layout import FACT_SUFFIX, FENCES, RECOVERY, fact_parts, facts_parts
 from deermem.format.manifest_json import encode_manifest
-from deermem.model.changes import NO_FENCES, Before, ChangeSet, Resolution, resolve
+from deermem.model.changes import ChangeSet
 from deermem.model.fact import Fact
 from deermem.model.hand_edits import differs, is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope
+from deermem.model.resolution import NO_FENCES, Before, Resolution, resolve
 from deermem.storage.bucket import (
     MAX_FACT_FILE_BYTES,
     Bucket,
