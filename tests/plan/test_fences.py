@@ -132,6 +132,25 @@ def test_clearing_an_empty_scope_raises_its_fence_all_the_same(tmp_path: Path) -
         store.upsert_fact(ALICE, draft("y"), expected_manifest_revision=2)
 
 
+def test_the_deletion_of_an_agent_fences_it_and_no_late_write_makes_its_directory_again(
+    tmp_path: Path,
+) -> None:
+    store = store_with(tmp_path, "x", scope=CODER)
+    agent = bucket_path(tmp_path) / "agents" / "coder"
+    agent.joinpath("config.yaml").write_text("model: any")
+    fact = store.get_fact(CODER, "x")
+    store.delete_agent(CODER)
+    late = MemoryRepository(tmp_path)
+    with pytest.raises(ManifestConflict):
+        late.upsert_fact(CODER, draft("y"), expected_manifest_revision=1)
+    with pytest.raises(FactConflict):
+        late.upsert_fact(CODER, draft("x", "two"), expected=fact)
+    assert late.delete_fact(CODER, "x").deleted == ()
+    assert not agent.exists()
+    late.upsert_fact(CODER, draft("x"))
+    assert store.snapshot(CODER).by_id.keys() == {"x"}
+
+
 def test_the_fences_are_kept_on_disk_with_the_revision_of_each_clear(tmp_path: Path) -> None:
     store = store_with(tmp_path, "x")
     store.clear(ALICE)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from deermem import FactDraft, MemoryRepository
+from deermem import DeerMemConfig, FactDraft, MemoryRepository
 from deermem.model.summaries import EMPTY_SUMMARIES
 from tests.support.stores import ALICE, JOURNAL, draft, files, store_with
 from tests.support.watched import Call, WatchedFileSystem
@@ -52,6 +53,16 @@ def test_the_journal_is_enabled_for_every_mutation(tmp_path: Path, mutation: str
     assert disk.calls.index(Call("unlink", f"users/alice/{JOURNAL}")) > max(changed)
 
 
-def test_neither_invariant_is_a_setting_of_the_repository() -> None:
-    settings = inspect.signature(MemoryRepository).parameters
-    assert not {"fact_format", "journal_enabled"} & set(settings)
+def test_neither_invariant_is_a_setting() -> None:
+    settings = {*inspect.signature(MemoryRepository).parameters, *DeerMemConfig.__dataclass_fields__}
+    assert not {"fact_format", "journal_enabled"} & settings
+
+
+@pytest.mark.parametrize("key", ["fact_format", "journal_enabled"])
+def test_a_supplied_invariant_is_ignored_with_a_warning_as_any_unknown_key(
+    key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        config = DeerMemConfig.from_backend_config({key: "json", "max_facts": 50})
+    assert config == DeerMemConfig(max_facts=50)
+    assert [key in message for message in caplog.messages] == [True]

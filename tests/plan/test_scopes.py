@@ -7,9 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from deermem import Delta, FactDraft, InvalidInputError, MemoryRepository, Scope, Source
+from deermem import (
+    AgentNotFoundError,
+    Delta,
+    FactDraft,
+    InvalidInputError,
+    MemoryRepository,
+    NotACustomAgent,
+    Scope,
+    Source,
+)
 from deermem.model.identity import DEFAULT_AGENT, parse_agent_name
-from tests.support.stores import ALICE, BOB, CODER, bucket_path, draft, fact_path, store_with
+from tests.support.stores import ALICE, BOB, CODER, bucket_path, draft, fact_path, store_with, tree
 
 
 def agents_on_disk(root: Path) -> set[str]:
@@ -111,6 +120,29 @@ def test_a_memory_only_directory_of_an_agent_is_preserved_by_every_deletion(tmp_
     store.clear_all("alice")
     assert agents_on_disk(tmp_path) == {"coder"}
     assert store.list_agents("alice") == ("coder",)
+
+
+def test_deleting_a_custom_agent_requires_config_yaml_and_preserves_a_memory_only_directory(
+    tmp_path: Path,
+) -> None:
+    store = store_with(tmp_path, "x", scope=CODER)
+    before = tree(bucket_path(tmp_path) / "agents")
+    with pytest.raises(NotACustomAgent):
+        store.delete_agent(CODER)
+    assert tree(bucket_path(tmp_path) / "agents") == before
+    bucket_path(tmp_path).joinpath("agents", "coder", "config.yaml").write_text("model: any")
+    store.delete_agent(CODER)
+    assert agents_on_disk(tmp_path) == set()
+    assert store.snapshot(CODER).facts == ()
+
+
+def test_the_default_agent_and_an_absent_one_cannot_be_deleted(tmp_path: Path) -> None:
+    store = store_with(tmp_path, "x")
+    with pytest.raises(InvalidInputError):
+        store.delete_agent(ALICE)
+    with pytest.raises(AgentNotFoundError):
+        store.delete_agent(CODER)
+    assert store.snapshot(ALICE).by_id.keys() == {"x"}
 
 
 def test_a_change_set_may_address_several_agents_of_one_user_but_names_the_user_once(tmp_path: Path) -> None:
