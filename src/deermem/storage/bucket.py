@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from typing import Final, NamedTuple
 
 from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
@@ -31,11 +31,11 @@ from deermem.model.hand_edits import is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope, UserId, stored_agent_name
 from deermem.model.manifest import NO_MANIFEST, Manifest
 from deermem.model.resolution import NO_FENCES, Fences
+from deermem.storage.open_directories import OpenDirectories
 from deermem.storage.opening import trusted
 from deermem.storage.port import Directory, FileIdentity, UnexpectedFileType
 
 MAX_FACT_FILE_BYTES: Final = 2_000_000
-_MAX_OPEN: Final = 32
 
 
 class ManifestImage(NamedTuple):
@@ -72,59 +72,13 @@ class FactFile(NamedTuple):
         return not is_in_own_shard(self.fact_id, self.shard)
 
 
-class Bucket:
-    """Reads one user's files through an open directory.
-
-    Directories below it that were opened once stay open until the bucket is closed, up to a limit,
-    since a transaction comes back to them several times.
-    """
+class Bucket(OpenDirectories):
+    """Reads one user's files through an open directory."""
 
     def __init__(self, directory: Directory, user: UserId, manifest_name: str) -> None:
-        self.directory = directory
+        super().__init__(directory)
         self.user = user
         self.manifest_name = manifest_name
-        self._open: dict[tuple[str, ...], Directory] = {(): directory}
-
-    def close(self) -> None:
-        """Closes the bucket and everything that was opened below it."""
-        while self._open:
-            self._open.popitem()[1].close()
-
-    @contextmanager
-    def directory_at(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[Directory]:
-        """Opens a directory below the bucket.
-
-        Args:
-            parts: The way to it.
-            make: Whether to make what is missing; nothing of it is durable yet.
-
-        Raises:
-            FileNotFoundError: It is missing.
-            Corruption: There is a link or a file in its place.
-        """
-        known = self._open.get(parts)
-        if known is not None:
-            yield known
-            return
-        with self.directory_at(parts[:-1], make=make) as parent, trusted():
-            try:
-                opened = parent.child(parts[-1])
-            except FileNotFoundError:
-                if not make:
-                    raise
-                parent.make_child(parts[-1])
-                opened = parent.child(parts[-1])
-            if len(self._open) < _MAX_OPEN:
-                self._open[parts] = opened
-                yield opened
-                return
-            with opened:
-                yield opened
-
-    def path_of(self, parts: tuple[str, ...]) -> str:
-        """Returns a path below the storage root, for messages."""
-        prefix = () if self.directory.path == "." else (self.directory.path,)
-        return "/".join((*prefix, *parts))
 
     def journal_is_there(self) -> bool:
         """Tells whether a transaction runs or was interrupted."""
