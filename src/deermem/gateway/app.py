@@ -18,8 +18,10 @@ from deermem.gateway.errors import Refusal, problem
 from deermem.gateway.identification import Identification, PrivateAnswers
 from deermem.gateway.limits import BodyLimit, CallerRates, LimitSettings, RateLimit, TimeLimit
 from deermem.gateway.metrics import Counting
+from deermem.gateway.openapi import add_security
 from deermem.gateway.service import Gateway
 
+_ROUTERS: Final = (routes_memory.router, routes_facts.router, routes_agents.router, routes_service.router)
 _MAX_PROBLEMS: Final = 20
 _ABOUT: Final = (
     "What agents remember of their users: summaries and facts, kept as files that a person can read."
@@ -60,8 +62,10 @@ def create_app(gateway: Gateway, authenticator: Authenticator, limits: LimitSett
         },
     )
     app.state.gateway = gateway
-    for routes in (routes_memory, routes_facts, routes_agents, routes_service):
-        app.include_router(routes.router)
+    app.state.routes = [route for routes in _ROUTERS for route in routes.routes]
+    for router in _ROUTERS:
+        app.include_router(router)
+    add_security(app, authenticator.identifying_headers)
     _add_layers(app, gateway, authenticator, limits)
     return app
 
@@ -85,10 +89,21 @@ async def _answer_refusal(_: Request, error: Exception) -> Response:
     return error.response()
 
 
-async def _answer_http(_: Request, error: Exception) -> Response:
+async def _answer_http(request: Request, error: Exception) -> Response:
     """Answers what the framework refuses: no such route, no such method."""
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
-    return Refusal(error.status_code, str(error.detail), error.headers or {}).response()
+    headers = dict(error.headers or {})
+    if error.status_code == 405:  # the framework names the methods of one route alone
+        headers["Allow"] = ", ".join(_methods_at(request))
+    return Refusal(error.status_code, str(error.detail), headers).response()
+
+
+def _methods_at(request: Request) -> list[str]:
+    """Returns the methods of a path; a route of just this path comes before one with a parameter."""
+    path = request.scope["path"]
+    matching = [route for route in request.app.state.routes if route.path_regex.fullmatch(path)]
+    found = [route for route in matching if route.path == path] or matching
+    return sorted({method for route in found for method in route.methods})
 
 
 async def _answer_invalid(_: Request, error: Exception) -> Response:

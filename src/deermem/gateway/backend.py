@@ -105,8 +105,6 @@ class Backend:
 
     def page(self, scope: Scope, wanted: PageRequest) -> Rendered:
         """Returns a part of the facts."""
-        if wanted.cursor is not None and not is_fact_id(wanted.cursor):
-            raise invalid("cursor", "is none that a page ended with", within="query")
         page = self._on_store(
             lambda repository: repository.list_facts(
                 scope, filters=wanted.filters, limit=wanted.limit, cursor=wanted.cursor

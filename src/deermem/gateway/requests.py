@@ -14,14 +14,13 @@ from pydantic_core import from_json
 from deermem.gateway.auth import Caller
 from deermem.gateway.backend import Backend
 from deermem.gateway.documents import Rendered
-from deermem.gateway.errors import READ_ONLY, Operation, Refusal, invalid
+from deermem.gateway.errors import READ_ONLY, Operation, Refusal
 from deermem.gateway.etag import is_fresh
 from deermem.gateway.service import Gateway
 from deermem.model.identity import MAX_AGENT_NAME, Scope
 
 JSON: Final = "application/json"
 _AGENT: Final = r"^[A-Za-z0-9-]+$"
-_MAX_KEY: Final = 255
 
 AgentParameter = Annotated[
     str | None,
@@ -152,21 +151,15 @@ def _permitted(call: Call) -> Call:
     return call
 
 
-async def _idempotency_key(
-    key: Annotated[
-        str | None,
-        Header(
-            alias="Idempotency-Key",
-            description="Makes a retry harmless: the same key and content are answered as the first time.",
-        ),
-    ] = None,
-) -> str | None:
-    if key is not None and not (0 < len(key) <= _MAX_KEY and key.isprintable()):
-        raise invalid("Idempotency-Key", f"must be 1 to {_MAX_KEY} printable characters", within="header")
-    return key
-
-
-IdempotencyKey = Annotated[str | None, Depends(_idempotency_key)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        pattern=r"^[!-~]([ -~]*[!-~])?$",
+        max_length=255,
+        description="Makes a retry harmless: the same key and content are answered as the first time.",
+    ),
+]
 
 
 def given(model: Any) -> Mapping[str, Any]:

@@ -19,15 +19,18 @@ from deermem.gateway.schemas import (
     NewFacts,
     answers,
 )
+from deermem.model.identity import MAX_FACT_ID
 from deermem.model.rules import MAX_TEXT
 from deermem.repository.reads import DEFAULT_PAGE, MAX_PAGE
 
 router: Final = APIRouter(prefix="/api/memory/facts", tags=["facts"], route_class=JsonRoute)
 
+_ID: Final = r"^[A-Za-z0-9_-]+$"
+
 FactPath = Annotated[str, Path(min_length=1, max_length=1_000, description="The id of the fact.")]
 
 
-def _filters(category: str | None, source: str | None, topic: list[str] | None) -> dict[str, Any]:
+def _filters(category: str | None, source: str | None, topic: list[str]) -> dict[str, Any]:
     named = {"category": category, "source": source, "topics": topic}
     return {name: value for name, value in named.items() if value}
 
@@ -37,10 +40,11 @@ async def list_facts(
     call: Reading,
     category: Annotated[str | None, Query(min_length=1, max_length=MAX_TEXT)] = None,
     source: Annotated[str | None, Query(min_length=1, max_length=MAX_TEXT)] = None,
-    topic: Annotated[list[str] | None, Query(max_length=20, description="All of these topics.")] = None,
+    topic: Annotated[list[str], Query(max_length=20, description="All of these topics.")] = [],  # noqa: B006 - never changed
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
     cursor: Annotated[
-        str | None, Query(max_length=1_000, description="`nextCursor` of the part before.")
+        str | None,
+        Query(pattern=_ID, max_length=MAX_FACT_ID, description="`nextCursor` of the part before."),
     ] = None,
 ) -> Response:
     """Returns a part of an agent's facts, sorted by id."""
@@ -55,7 +59,7 @@ async def get_fact(call: Reading, fact_id: FactPath) -> Response:
 
 
 @router.post("", responses=answers(MemoryDocument, 422, changes=True))
-async def create_fact(call: Changing, fact: NewFact, key: IdempotencyKey) -> Response:
+async def create_fact(call: Changing, fact: NewFact, key: IdempotencyKey = None) -> Response:
     """Stores a fact, unless the same content is there already."""
     values = given(fact)
     return await call.change(
@@ -64,7 +68,7 @@ async def create_fact(call: Changing, fact: NewFact, key: IdempotencyKey) -> Res
 
 
 @router.post("/batch", responses=answers(MemoryDocument, 422, changes=True))
-async def create_facts(call: Changing, batch: NewFacts, key: IdempotencyKey) -> Response:
+async def create_facts(call: Changing, batch: NewFacts, key: IdempotencyKey = None) -> Response:
     """Stores several facts in one transaction: all of them or none."""
     facts = [given(fact) for fact in batch.facts]
     return await call.change(

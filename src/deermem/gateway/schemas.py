@@ -11,10 +11,23 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from deermem.gateway.import_schema import CONTENT, FACTS, NOT_BLANK, sections
+from deermem.model.manifest import MANIFEST_VERSION
 from deermem.model.rules import MAX_CONTENT_BYTES, MAX_TEXT
+from deermem.model.summaries import HISTORY_SECTIONS, USER_SECTIONS
 
-Text = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES)]
-Category = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
+# What is blank passes the model: the store refuses it in words of its own.
+_NOT_BLANK: Final[dict[str, Any]] = {"pattern": NOT_BLANK}
+_TIME: Final[dict[str, Any]] = {"format": "date-time"}
+
+
+def _describe_content(schema: dict[str, Any]) -> None:
+    del schema["maxLength"]
+    schema.update(CONTENT)
+
+
+Text = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, json_schema_extra=_describe_content)]
+Category = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, json_schema_extra=_NOT_BLANK)]
 Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -56,7 +69,7 @@ class NewSection(_Request):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
 
     summary: Annotated[str, Field(max_length=100_000)]
-    updated_at: Annotated[str, Field(max_length=64)] | None = None
+    updated_at: Annotated[str, Field(json_schema_extra=_TIME)] | None = None
 
 
 class UserSections(_Request):
@@ -93,9 +106,10 @@ class ImportedDocument(_Request):
 
     model_config = ConfigDict(extra="allow")
 
-    user: dict[str, Any] | None = None
-    history: dict[str, Any] | None = None
-    facts: list[dict[str, Any]] | None = None
+    version: Annotated[str, Field(json_schema_extra={"enum": ["1.0", MANIFEST_VERSION]})] | None = None
+    user: Annotated[dict[str, Any], Field(json_schema_extra=sections(*USER_SECTIONS))] | None = None
+    history: Annotated[dict[str, Any], Field(json_schema_extra=sections(*HISTORY_SECTIONS))] | None = None
+    facts: Annotated[list[dict[str, Any]], Field(json_schema_extra=FACTS)] | None = None
 
 
 class _Answer(BaseModel):
@@ -189,10 +203,9 @@ class Status(_Answer):
 
 
 class Agent(_Answer):
-    """An agent that has facts of its own; only a custom one can be deleted."""
+    """An agent that has facts of its own."""
 
     name: str
-    custom: bool
 
 
 class Agents(_Answer):

@@ -1,0 +1,116 @@
+"""The gateway does what its own OpenAPI document says, whatever is sent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deermem import DeerMem
+from deermem.gateway.auth import AuthSettings, Mode
+from deermem.gateway.auth.caller import Role
+from deermem.gateway.auth.token_file import TokenFile
+from deermem.gateway.limits import LimitSettings
+from tests.gateway.servers import Client, body_of, manager_at, running
+
+CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
+TOOL = Path(sys.executable).with_name("schemathesis")
+SECONDS = 1_500
+
+
+def explore(url: str, root: Path, examples: int, *options: str) -> None:
+    """Lets Schemathesis send all kinds of requests, and fails with what it found."""
+    done = subprocess.run(
+        [
+            TOOL,
+            f"--config-file={CONFIGURATION}",
+            "run",
+            f"{url}/openapi.json",
+            "--checks=all",
+            f"--max-examples={examples}",
+            "--generation-deterministic",
+            "--no-color",
+            *options,
+        ],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
+
+
+def explore_modes(root: Path, examples: int, *of_second: str) -> None:
+    """Explores a gateway that asks nobody, and one that asks for tokens, and looks at both stores."""
+    work = root / "work"
+    work.mkdir()
+    with running(manager_at(root / "one")) as gateway:
+        explore(gateway.url, work, examples)
+    token_file = root / "tokens.json"
+    token, _ = TokenFile(str(token_file)).create("alice", Role.USER, "2026-07-19T00:00:00Z")
+    auth = AuthSettings(mode=Mode.TOKEN, token_file=str(token_file))
+    limits = LimitSettings(requests_per_minute=1_000_000, burst=1_000_000)
+    with running(manager_at(root / "two"), auth=auth, limits=limits) as gateway:
+        explore(gateway.url, work, examples, f"--header=Authorization: Bearer {token}", *of_second)
+    for store in ("one", "two"):
+        with DeerMem({"storage_path": str(root / store)}).repository as repository:
+            assert set(repository.list_users()) <= {"default", "alice"}
+
+
+@pytest.mark.timeout(300)
+def test_the_gateway_keeps_to_its_document(tmp_path: Path) -> None:
+    explore_modes(tmp_path, 3, "--phases=fuzzing")
+
+
+@pytest.mark.stress
+def test_the_gateway_keeps_to_its_document_whatever_is_sent(tmp_path: Path) -> None:
+    explore_modes(tmp_path, 300)
+
+
+def test_the_document_names_every_route_of_the_api(local: Client) -> None:
+    paths = body_of(local.get("/openapi.json"))["paths"]
+    told = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    assert told == {
+        "GET /api/memory",
+        "DELETE /api/memory",
+        "GET /api/memory/export",
+        "POST /api/memory/reload",
+        "POST /api/memory/import",
+        "PATCH /api/memory/summaries",
+        "GET /api/memory/config",
+        "GET /api/memory/status",
+        "GET /api/memory/facts",
+        "POST /api/memory/facts",
+        "POST /api/memory/facts/batch",
+        "POST /api/memory/facts/batch-delete",
+        "GET /api/memory/facts/{fact_id}",
+        "PATCH /api/memory/facts/{fact_id}",
+        "DELETE /api/memory/facts/{fact_id}",
+        "GET /api/agents",
+        "DELETE /api/agents/{name}",
+        "GET /healthz",
+        "GET /readyz",
+    }
+
+
+def test_every_route_of_a_memory_takes_an_agent(local: Client) -> None:
+    for path, methods in body_of(local.get("/openapi.json"))["paths"].items():
+        for operation in methods.values():
+            names = {parameter["name"] for parameter in operation.get("parameters", ())}
+            assert ("agent" in names) == path.startswith("/api/memory"), path
+
+
+def test_the_document_is_the_same_every_time(local: Client) -> None:
+    first = json.dumps(body_of(local.get("/openapi.json")))
+    assert json.dumps(body_of(local.get("/openapi.json"))) == first
+
+
+def test_a_path_that_knows_other_methods_names_them(local: Client) -> None:
+    answer = local.put("/api/memory/facts/f", json={})
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, PATCH")
+    answer = local.request("OPTIONS", "/api/memory/facts/batch")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
