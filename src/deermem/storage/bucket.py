@@ -32,7 +32,7 @@ from deermem.model.identity import AgentName, FactId, Scope, UserId, stored_agen
 from deermem.model.manifest import NO_MANIFEST, Manifest
 from deermem.model.resolution import NO_FENCES, Fences
 from deermem.storage.open_directories import OpenDirectories
-from deermem.storage.opening import trusted
+from deermem.storage.opening import refuse_devices, trusted
 from deermem.storage.port import Directory, FileIdentity, UnexpectedFileType
 
 MAX_FACT_FILE_BYTES: Final = 2_000_000
@@ -75,10 +75,13 @@ class FactFile(NamedTuple):
 class Bucket(OpenDirectories):
     """Reads one user's files through an open directory."""
 
-    def __init__(self, directory: Directory, user: UserId, manifest_name: str) -> None:
+    def __init__(
+        self, directory: Directory, user: UserId, manifest_name: str, *, windows_names: bool = False
+    ) -> None:
         super().__init__(directory)
         self.user = user
         self.manifest_name = manifest_name
+        self._windows_names = windows_names
 
     def journal_is_there(self) -> bool:
         """Tells whether a transaction runs or was interrupted."""
@@ -143,8 +146,11 @@ class Bucket(OpenDirectories):
 
         Raises:
             Corruption: The file cannot be trusted.
-            InvalidInputError: On a file system that ignores case, another fact has this name.
+            InvalidInputError: On a file system that ignores case, another fact has this name; or it
+                is that of a device.
         """
+        if self._windows_names:
+            refuse_devices(scope.agent, fact_id)
         parts = fact_parts(scope.agent, fact_id)
         name = parts[-1]
         try:
@@ -185,14 +191,18 @@ class Bucket(OpenDirectories):
         return [parts for parts in found if is_agent_file(parts)]
 
     def list_facts(self, agent: AgentName) -> list[FactFile]:
-        """Lists an agent's fact files by name alone; foreign files and stray copies are left out."""
+        """Lists an agent's fact files; foreign files and stray copies are left out.
+
+        In the shard that it belongs to a file is known by its name alone; elsewhere it may be a note.
+        """
         found: list[FactFile] = []
         for shard, directory in self._shards(agent):
-            found.extend(
-                FactFile(shard, fact_id)
-                for name in directory.names()
-                if (fact_id := fact_id_of(name)) is not None
-            )
+            for name in directory.names():
+                fact_id = fact_id_of(name)
+                if fact_id is not None and (
+                    is_in_own_shard(fact_id, shard) or _holds_a_fact(directory, name)
+                ):
+                    found.append(FactFile(shard, fact_id))
         return found
 
     def read_facts(
@@ -263,6 +273,8 @@ class Bucket(OpenDirectories):
         return None, identity
 
     def _shards(self, agent: AgentName) -> Iterator[tuple[str, Directory]]:
+        if self._windows_names:
+            refuse_devices(agent)
         with ExitStack() as stack:
             try:
                 facts = stack.enter_context(self.directory_at(facts_parts(agent)))
@@ -275,6 +287,13 @@ class Bucket(OpenDirectories):
 
 def _looks_like_a_fact(data: bytes) -> bool:
     return data.lstrip(b"\xef\xbb\xbf\r\n").startswith(b"---")
+
+
+def _holds_a_fact(directory: Directory, name: str) -> bool:
+    try:
+        return _looks_like_a_fact(directory.read(name, MAX_FACT_FILE_BYTES)[0])
+    except (FileNotFoundError, UnexpectedFileType):
+        return False
 
 
 def _is_own_name(shard: Directory, name: str) -> bool:

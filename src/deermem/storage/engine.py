@@ -28,7 +28,7 @@ from deermem.storage.locks import UserLocks
 from deermem.storage.opening import make_bucket, open_bucket, sync_above_bucket
 from deermem.storage.port import FileSystem
 from deermem.storage.recovery import recover
-from deermem.storage.transaction import Committed, commit
+from deermem.storage.transaction import Committed, check_first, commit
 from deermem.storage.view import BucketView, EmptyView, View, young_after
 
 T = TypeVar("T")
@@ -159,7 +159,8 @@ class Engine:
         if directory is None:
             yield None
             return
-        with closing(Bucket(directory, user, self._manifest_name)) as bucket:
+        windows = self.file_system.windows_names
+        with closing(Bucket(directory, user, self._manifest_name, windows_names=windows)) as bucket:
             yield bucket
 
     @contextmanager
@@ -222,6 +223,7 @@ class Engine:
         resolution = self._resolve_against_nothing(user, decide)
         if resolution.manifest is NO_MANIFEST:
             return Committed(resolution, ABSENT_MANIFEST, ABSENT_MANIFEST)
+        check_first(resolution, windows_names=self.file_system.windows_names)
         make_bucket(self.file_system, user)
         with self.transaction(user) as transaction:
             return transaction.commit(decide(transaction.view))

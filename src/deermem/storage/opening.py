@@ -8,7 +8,7 @@ from typing import Final
 
 from deermem.errors import Corruption, InvalidInputError
 from deermem.format.layout import USERS, bucket_parts, is_windows_device
-from deermem.model.identity import UserId, is_bucket_name
+from deermem.model.identity import AgentName, FactId, UserId, is_bucket_name
 from deermem.storage.port import Directory, FileSystem, UnexpectedFileType
 
 _MAX_EXACT_NAMES: Final = 10_000
@@ -38,8 +38,8 @@ def open_bucket(file_system: FileSystem, user: UserId, exact_names: set[str]) ->
         Corruption: A link or a file lies where the bucket should be.
     """
     parts = bucket_parts(user)
-    if file_system.windows_names and any(is_windows_device(part) for part in parts):
-        raise InvalidInputError("user_id", f"{user} is the name of a device on Windows")
+    if file_system.windows_names and parts:
+        _refuse_device("user_id", parts[-1])
     try:
         root = file_system.open_root()
     except FileNotFoundError:
@@ -62,6 +62,22 @@ def open_bucket(file_system: FileSystem, user: UserId, exact_names: set[str]) ->
                 return bucket
         except FileNotFoundError:
             return None
+
+
+def refuse_devices(agent: AgentName, fact_id: FactId | None = None) -> None:
+    """Refuses names that Windows would take for devices, whatever comes after them.
+
+    Raises:
+        InvalidInputError: The agent or the fact has such a name.
+    """
+    _refuse_device("agent_name", agent)
+    if fact_id is not None:
+        _refuse_device("id", fact_id)
+
+
+def _refuse_device(field: str, name: str) -> None:
+    if is_windows_device(name):
+        raise InvalidInputError(field, f"{name!r} is the name of a device on Windows")
 
 
 def make_bucket(file_system: FileSystem, user: UserId) -> None:

@@ -35,6 +35,7 @@ from deermem.storage.journal import (
     withdraw,
 )
 from deermem.storage.known_facts import KnownFact
+from deermem.storage.opening import refuse_devices
 from deermem.storage.port import Directory
 from deermem.storage.recovery import recover
 
@@ -108,6 +109,19 @@ def commit(
         except OSError as error:
             _roll_forward(bucket, staged.journal, error)
     return _report(resolution, base, staged, manifest)
+
+
+def check_first(resolution: Resolution, *, windows_names: bool) -> None:
+    """Makes sure that a user's first transaction can be written, before a bucket is made for it.
+
+    Raises:
+        InvalidInputError: It cannot.
+    """
+    if windows_names:
+        for fact in resolution.written:
+            refuse_devices(fact.scope.agent, fact.id)
+    _encode_files(resolution)
+    encode_manifest(resolution.manifest)
 
 
 def _promise(bucket: Bucket, recovery: Directory, staged: Staged) -> None:
