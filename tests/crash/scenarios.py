@@ -119,6 +119,7 @@ SEVERAL: Final = Action(
 
 READ: Final = Action("read", lambda repository: repository.snapshot(HERE), lambda memory: memory)
 
+BOTH: Final = (DEFAULT_AGENT, RESEARCH)
 THREE: Final = (create("a"), create("b", "Other text."), create("c", "Third text."))
 TWO_AGENTS: Final = (*THREE[:2], create("r", "Found.", THERE), summarise("Something."))
 
@@ -149,8 +150,8 @@ OTHERS: Final = (
     Scenario("create for no user", create("a", scope=Scope.of(None)), user_id=None),
     Scenario("update summaries", summarise("Something."), THREE[:1]),
     Scenario("update summaries of a new user", summarise("Something.")),
-    Scenario("clear a scope", clear(HERE), TWO_AGENTS, agents=(DEFAULT_AGENT, RESEARCH)),
-    Scenario("clear all", CLEAR_ALL, TWO_AGENTS, agents=(DEFAULT_AGENT, RESEARCH)),
+    Scenario("clear a scope", clear(HERE), TWO_AGENTS, agents=BOTH, cleared=(DEFAULT_AGENT,)),
+    Scenario("clear all", CLEAR_ALL, TWO_AGENTS, agents=BOTH, cleared=BOTH),
     Scenario("trim", TRIM, THREE),
     Scenario("create at the cap", CREATE_AT_THE_CAP, THREE[:2]),
     Scenario(
@@ -160,8 +161,16 @@ OTHERS: Final = (
         interrupted=update("a", "Second text.", 1),
         interrupted_at=at_the_commit_point,
     ),
+    Scenario(
+        "recover a hot journal that is not durable",
+        READ,
+        THREE[:2],
+        settled=False,
+        interrupted=delete("b"),
+        interrupted_at=at_the_commit_point,
+    ),
 )
 
-LARGE: Final = (Scenario("change several facts", SEVERAL, TWO_AGENTS, agents=(DEFAULT_AGENT, RESEARCH)),)
+LARGE: Final = (Scenario("change several facts", SEVERAL, TWO_AGENTS, agents=BOTH),)
 
 SCENARIOS: Final = (*BASIC, *UNSETTLED, *OTHERS, *LARGE)

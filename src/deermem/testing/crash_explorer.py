@@ -17,18 +17,13 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from deermem.errors import LockTimeout
-from deermem.model.fact import FactDraft
-from deermem.model.identity import FactId, Scope
+from deermem.testing.crash_examiner import AFTER, BEFORE, Examiner, Problem
 from deermem.testing.crash_report import Report, Trace, Violation
 from deermem.testing.crash_scenario import Laboratory, Omission, Scenario
 from deermem.testing.disk_steps import Step
-from deermem.testing.memory_model import MemoryModel, Observation, observe
+from deermem.testing.memory_model import MemoryModel, Observation
 from deermem.testing.power_loss import PowerLosses
 from deermem.testing.simulated_disk import SimulatedDisk
-
-PROBE: Final = FactId("probe")
-PROBE_TEXT: Final = "Written after the recovery."
-_OURS: Final = frozenset(["memory.json", ".memory.lock", ".memory.fences.json"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +34,7 @@ class Limits:
         states: How many disk states of the operation's stop points to visit.
         recovery_states: How many of the recoveries' stop points.
         recovery_states_per_stop: How many of one stop point of a recovery.
+        write_states: How many losses of power to try after the write that follows a recovery.
         depth: How many recoveries in a row are interrupted.
         first_violation: Stops at the first violation.
         seed: Chooses the samples.
@@ -47,6 +43,7 @@ class Limits:
     states: int = 100_000
     recovery_states: int = 100_000
     recovery_states_per_stop: int = 64
+    write_states: int = 16
     depth: int = 2
     first_violation: bool = False
     seed: int = 0
@@ -57,13 +54,6 @@ class Allowed(NamedTuple):
 
     memories: tuple[int, ...]
     otherwise: str
-
-
-class Problem(NamedTuple):
-    """Is something that is wrong with a disk state, however it came about."""
-
-    kind: str
-    detail: str
 
 
 class _Found(Exception):
@@ -87,8 +77,6 @@ class Visit(NamedTuple):
     trace: Trace
 
 
-BEFORE: Final = 0
-AFTER: Final = 1
 EITHER: Final = Allowed((BEFORE, AFTER), "half a transaction")
 
 
@@ -111,11 +99,9 @@ class Explorer:
         self._limits = limits
         self._laboratory = Laboratory(scenario, omits)
         self._rng = random.Random(limits.seed)  # noqa: S311 - a sample, not a secret
-        self._report = Report(operations=[scenario.name], seed=limits.seed)
-        self._memories: list[Observation] = []
-        self._observed: dict[bytes, int | Problem] = {}
+        self._report = Report(operations=(scenario.name,), seed=limits.seed)
+        self._examiner = Examiner(self._laboratory, limits.write_states, limits.seed)
         self._checked: set[bytes] = set()
-        self._written: dict[tuple[bytes, MemoryModel], list[Problem]] = {}
         self._queued: set[tuple[bytes, Allowed]] = set()
         self._stopped: set[tuple[bytes, Allowed]] = set()
 
@@ -134,21 +120,22 @@ class Explorer:
         allowed = self._allowed_at(stops)
         self._report.stop_points = len(stops)
         per_stop = fair_share(self._limits.states, [PowerLosses(stop.disk.state).bound + 1 for stop in stops])
-        for stop, permitted in zip(stops, allowed, strict=True):
+        # Most faults show once the operation returned, and its first steps take the longest to explore.
+        order = reversed if self._limits.first_violation else iter
+        for stop, permitted in order(list(zip(stops, allowed, strict=True))):
             if PowerLosses(stop.disk.state).bound > per_stop:
-                self._sampled()
+                self._report.sampled = (self._scenario.name,)
             for visit in self._visits(stop, permitted, Trace(self._scenario.name), per_stop):
                 self._report.states += 1
                 frontier += self._look(visit)
         return frontier
 
-    def _sampled(self) -> None:
-        if not self._report.sampled:
-            self._report.sampled.append(self._scenario.name)
-
     def _stops_of_the_operation(self) -> Iterator[Stop]:
         disk = self._laboratory.initial_disk()
-        self._memories.append(self._expected(disk, self._scenario.before()))
+        quiet = self._laboratory.quiet_disk()
+        self._examiner.shown.append(self._examiner.read(quiet, 0).manifest)
+        start = disk if self._scenario.settled else quiet
+        self._examiner.memories.append(self._expected(start, self._scenario.before()))
         running = disk.fork()
         stops = [Stop("before the first step", running.fork(), False)]
         process, repository = self._laboratory.open(running, "operation")
@@ -162,12 +149,12 @@ class Explorer:
         if process.handles:
             names = sorted(handle.path for handle in process.handles)
             self._add(Problem("handles left open", ", ".join(names)), Trace(self._scenario.name))
-        self._memories.append(self._expected(running.fork(), self._scenario.after()))
+        self._examiner.memories.append(self._expected(running.fork(), self._scenario.after()))
         yield from stops
         yield Stop("after it returned", running.fork(), True)
 
     def _expected(self, disk: SimulatedDisk, model: MemoryModel) -> Observation:
-        seen = self._read(disk.fork(), 0)
+        seen = self._examiner.read(disk.fork(), 0)
         if seen.model() != model:
             raise ValueError(f"{self._scenario.name}: the store holds {seen.model()}, the model says {model}")
         return seen
@@ -175,7 +162,7 @@ class Explorer:
     def _allowed_at(self, stops: Sequence[Stop]) -> list[Allowed]:
         """Lets another process read at each stop point, and tells what is allowed from then on."""
         # An operation that only reads has the same memory before and after it.
-        done = (self._number_of(self._memories[AFTER]),)
+        done = (self._examiner.number_of(self._examiner.memories[AFTER]),)
         allowed = []
         current = EITHER
         for number, stop in enumerate(stops):
@@ -187,17 +174,19 @@ class Explorer:
         return allowed
 
     def _live_reading(self, stop: Stop, number: int) -> int | None:
+        """Reads while the operation stands still; what a reader saw without a change counts."""
         trace = Trace(self._scenario.name).then(f"another process reads {stop.name}")
+        disk = stop.disk.fork(keep_locks=True)
         try:
-            seen = self._read(stop.disk.fork(keep_locks=True), number)
+            seen = self._examiner.read(disk, number)
         except LockTimeout:
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the reader should not have seen it
             self._add(Problem(f"a reader got {type(error).__name__}", str(error)), trace)
             return None
-        if seen not in self._memories[: AFTER + 1]:
-            self._add(Problem("a reader saw an uncommitted state", self._difference(seen)), trace)
-        return self._number_of(seen)
+        if seen not in self._examiner.memories[: AFTER + 1]:
+            self._add(Problem("a reader saw an uncommitted state", self._examiner.difference(seen)), trace)
+        return self._examiner.number_of(seen) if disk.digest() == stop.disk.digest() else None
 
     def _visits(self, stop: Stop, allowed: Allowed, trace: Trace, limit: int) -> Iterator[Visit]:
         key = stop.disk.digest()
@@ -212,16 +201,16 @@ class Explorer:
     def _look(self, visit: Visit) -> list[Visit]:
         """Checks a disk state; returns it if its recovery is still to be interrupted."""
         key = visit.key
-        found = self._observation(visit.disk, key)
+        found = self._examiner.find(visit.disk, key)
         if key not in self._checked:
             self._checked.add(key)
-            for problem in [found] if isinstance(found, Problem) else self._write_after(visit.disk, found):
+            for problem in [found] if isinstance(found, Problem) else self._examiner.write(visit.disk, found):
                 self._add(problem, visit.trace)
         if isinstance(found, Problem):
             return []
         if found not in visit.allowed.memories:
             kind = EITHER.otherwise if found > AFTER else visit.allowed.otherwise
-            self._add(Problem(kind, self._difference(self._memories[found])), visit.trace)
+            self._add(Problem(kind, self._examiner.difference(self._examiner.memories[found])), visit.trace)
         if (key, visit.allowed) in self._queued:
             return []
         self._queued.add((key, visit.allowed))
@@ -233,7 +222,7 @@ class Explorer:
         for number, visit in enumerate(frontier):
             for child in self._interruptions(visit):
                 if self._report.recovery_states >= self._limits.recovery_states:
-                    self._sampled()
+                    self._report.sampled_recoveries = (self._scenario.name,)
                     return further
                 self._report.recovery_states += 1
                 further += self._look(child)
@@ -251,94 +240,16 @@ class Explorer:
                 stops.append(Stop(name, running.fork(), bool(answers)))
 
         running.after_step = note
-        seen = self._read(running, visit.key[0], answers)
+        seen = self._examiner.read(running, visit.key[0], answers)
         stops.append(Stop("after it had answered", running.fork(), True))
-        shown = Allowed((self._number_of(seen),), "a state that a recovery had shown is lost")
+        shown = Allowed((self._examiner.number_of(seen),), "a state that a recovery had shown is lost")
         self._report.recovery_stop_points += len(stops)
         trace = visit.trace.then("recovery by the next reader")
         for stop in stops:
             allowed = shown if stop.settled else visit.allowed
             if PowerLosses(stop.disk.state).bound > self._limits.recovery_states_per_stop:
-                self._sampled()
+                self._report.sampled_recoveries = (self._scenario.name,)
             yield from self._visits(stop, allowed, trace, self._limits.recovery_states_per_stop)
-
-    def _observation(self, disk: SimulatedDisk, key: bytes) -> int | Problem:
-        """Recovers a copy of a disk by reading it; returns the number of the memory that was found."""
-        known = self._observed.get(key)
-        if known is None:
-            try:
-                known = self._number_of(self._read(disk.fork(), key[0]))
-            except Exception as error:  # noqa: BLE001 - a recovery must not raise at all
-                known = Problem(f"recovery raised {type(error).__name__}", str(error))
-            self._observed[key] = known
-        return known
-
-    def _read(self, disk: SimulatedDisk, first: int, answers: list[bool] | None = None) -> Observation:
-        process, repository = self._laboratory.open(disk, "recovery")
-        seen = observe(
-            repository,
-            self._scenario.user_id,
-            self._scenario.agents,
-            (*self._scenario.fact_ids(), PROBE),
-            first=first,
-            answered=lambda: None if answers is None else answers.append(True),
-        )
-        if process.handles:
-            raise ValueError(f"handles left open: {sorted(handle.path for handle in process.handles)}")
-        return seen
-
-    def _write_after(self, disk: SimulatedDisk, found: int) -> list[Problem]:
-        """Writes to a copy of a disk as the first access after the interruption."""
-        before = self._memories[found].model()
-        copy = disk.fork()
-        _, repository = self._laboratory.open(copy, "write")
-        scope = Scope.of(self._scenario.user_id)
-        try:
-            delta = repository.upsert_fact(scope, FactDraft(PROBE_TEXT, id=PROBE))
-        except Exception as error:  # noqa: BLE001 - the next write must work
-            return [Problem(f"the next write raised {type(error).__name__}", str(error))]
-        if delta.revision != before.revision + 1:
-            return [
-                Problem("the next write got a wrong revision", f"{delta.revision} after {before.revision}")
-            ]
-        after = before.put(scope.agent, PROBE, PROBE_TEXT).committed()
-        key = (copy.digest(), after)
-        if key not in self._written:
-            self._written[key] = list(self._problems_of_a_write(copy, after))
-        return self._written[key]
-
-    def _problems_of_a_write(self, disk: SimulatedDisk, after: MemoryModel) -> Iterator[Problem]:
-        names = {fact.fact_id + ".md" for fact in after.facts} | _OURS
-        files = [path for path, data in disk.tree().items() if data is not None]
-        strays = [path for path in files if path.rpartition("/")[2] not in names]
-        if strays:
-            yield Problem("files left over after the next write", ", ".join(strays))
-        limit = self._limits.recovery_states_per_stop
-        for survivor in disk.crash_states(limit, self._limits.seed):
-            found = self._observation(survivor.disk, survivor.digest)
-            if isinstance(found, Problem):
-                yield Problem(
-                    f"after the next write: {found.kind}", f"{found.detail} (lost: {survivor.lost})"
-                )
-            elif self._memories[found].model() != after:
-                difference = self._difference(self._memories[found])
-                yield Problem("the next write is lost", f"{difference} (lost: {survivor.lost})")
-
-    def _number_of(self, seen: Observation) -> int:
-        if seen not in self._memories:
-            self._memories.append(seen)
-        return self._memories.index(seen)
-
-    def _difference(self, seen: Observation) -> str:
-        """Says in a line how a memory differs from those before and after the operation."""
-        before, after, found = (memory.model() for memory in (*self._memories[: AFTER + 1], seen))
-        lines = [f"revision {found.revision} (before: {before.revision}, after: {after.revision})"]
-        for name, model in (("before", before), ("after", after)):
-            missing = sorted(fact.fact_id for fact in model.facts - found.facts)
-            added = sorted(fact.fact_id for fact in found.facts - model.facts)
-            summaries = "" if found.summaries == model.summaries else ", other summaries"
-            lines.append(f"compared with {name}: lacks {missing}, has {added} beyond it{summaries}")
-        return "; ".join(lines)
 
     def _add(self, problem: Problem, trace: Trace) -> None:
         self._report.add(Violation(problem.kind, problem.detail, trace))

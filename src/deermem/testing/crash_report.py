@@ -48,16 +48,18 @@ class Report:
 
     `states` are the disk states after a kill or a loss of power at a stop point of an operation,
     `recovery_states` those at a stop point of a recovery; `distinct` tells how many different disks
-    they were, both together. `sampled` names operations whose states were too many to visit all.
+    they were, both together. `sampled` names operations whose states were too many to visit all,
+    `sampled_recoveries` those with too many states inside recovery.
     """
 
-    operations: list[str] = field(default_factory=list)
+    operations: tuple[str, ...] = ()
     stop_points: int = 0
     states: int = 0
     recovery_stop_points: int = 0
     recovery_states: int = 0
     distinct: int = 0
-    sampled: list[str] = field(default_factory=list)
+    sampled: tuple[str, ...] = ()
+    sampled_recoveries: tuple[str, ...] = ()
     seed: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     shortest: dict[str, Violation] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class Report:
             total.recovery_states += report.recovery_states
             total.distinct += report.distinct
             total.sampled += report.sampled
+            total.sampled_recoveries += report.sampled_recoveries
             total.seed = report.seed
             total.counts += report.counts
             for kind, violation in report.shortest.items():
@@ -102,6 +105,8 @@ class Report:
         ]
         if self.sampled:
             lines.append(f"sampled with seed {self.seed}: {', '.join(self.sampled)}")
+        if self.sampled_recoveries:
+            lines.append(f"recoveries sampled with seed {self.seed}: {', '.join(self.sampled_recoveries)}")
         lines.append(f"violations: {self.violations:,}")
         for kind, count in self.counts.most_common():
             lines += ["", f"{count:,} times: {self.shortest[kind]}"]

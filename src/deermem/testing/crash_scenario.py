@@ -33,7 +33,8 @@ class Scenario:
 
     `setup` brings the disk into its initial state, which is durable as a whole unless `settled` is
     false. With `interrupted` that action ran last and its process died right after the first step
-    that `interrupted_at` selects. `options` are passed to the repository.
+    that `interrupted_at` selects; the operation is then a read. `cleared` names agents that the
+    operation clears. `options` are passed to the repository.
     """
 
     name: str
@@ -42,20 +43,26 @@ class Scenario:
     user_id: str | None = "alice"
     agents: tuple[str, ...] = (DEFAULT_AGENT,)
     settled: bool = True
+    cleared: tuple[str, ...] = ()
     interrupted: Action | None = None
     interrupted_at: Callable[[Step], bool] = lambda _: False
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def before(self) -> MemoryModel:
-        """Returns the memory that the setup makes."""
+        """Returns the memory that may be found as long as the operation has not returned.
+
+        A journal whose name is not durable may be lost with the whole interrupted action.
+        """
         memory = MemoryModel()
-        for action in (*self.setup, *([self.interrupted] if self.interrupted else [])):
+        for action in self.setup:
             memory = action.model(memory)
-        return memory
+        return self.interrupted.model(memory) if self.interrupted and self.settled else memory
 
     def after(self) -> MemoryModel:
-        """Returns the memory that the operation makes of it."""
-        return self.operation.model(self.before())
+        """Returns the memory that must be found once the operation returned."""
+        before = self.before()
+        started = self.interrupted.model(before) if self.interrupted and not self.settled else before
+        return self.operation.model(started)
 
     def fact_ids(self) -> tuple[str, ...]:
         """Returns the ids of all facts that are there before or after."""
@@ -82,16 +89,21 @@ class Laboratory:
         return process, self._repository(process, moment)
 
     def initial_disk(self) -> SimulatedDisk:
-        """Runs the setup."""
-        disk = SimulatedDisk()
-        for number, action in enumerate(self.scenario.setup):
-            _, repository = self.open(disk, "setup", seconds=number)
-            action.run(repository)
+        """Runs the setup and what is interrupted."""
+        disk = self.quiet_disk()
         if self.scenario.interrupted is not None:
             self._interrupt(disk, self.scenario.interrupted)
         if self.scenario.settled:
             disk.settle()
         return disk.fork()
+
+    def quiet_disk(self) -> SimulatedDisk:
+        """Runs the setup alone."""
+        disk = SimulatedDisk()
+        for number, action in enumerate(self.scenario.setup):
+            _, repository = self.open(disk, "setup", seconds=number)
+            action.run(repository)
+        return disk
 
     def _interrupt(self, disk: SimulatedDisk, action: Action) -> None:
         process, repository = self.open(disk, "setup", seconds=len(self.scenario.setup))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from deermem.model.fact import Fact
@@ -71,10 +71,15 @@ class ReadsDisagree(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Is everything that can be read of a user's memory: the facts of all agents, and the manifest."""
+    """Is everything that can be read of a user's memory: the facts of all agents, and the manifest.
+
+    `earlier` is a manifest that was shown before: a read that needs no fact does not look for a
+    journal, and shows the last committed state while a change waits to be completed.
+    """
 
     manifest: Manifest
     facts: tuple[Fact, ...]
+    earlier: Manifest | None = field(default=None, compare=False)
 
     def model(self) -> MemoryModel:
         """Returns the part of it that a model predicts."""
@@ -115,7 +120,7 @@ def observe(
     Raises:
         ReadsDisagree: What was read does not belong to one revision.
     """
-    scopes = [Scope.of(user_id, agent) for agent in dict.fromkeys(map(_public_name, agents))]
+    scopes = [Scope.of(user_id, agent) for agent in dict.fromkeys(map(public_name, agents))]
     wanted = [FactId(fact_id) for fact_id in fact_ids]
     snapshots: dict[Scope, Snapshot] = {}
     single: dict[tuple[Scope, FactId], Fact | None] = {}
@@ -140,12 +145,18 @@ def observe(
         reads[(first + number) % READS]()
         if number == 0:
             answered()
-    return _agreed(snapshots, single, manifests[0])
+    read_manifest()
+    return _agreed(snapshots, single, manifests)
 
 
 def _agreed(
-    snapshots: dict[Scope, Snapshot], single: dict[tuple[Scope, FactId], Fact | None], manifest: Manifest
+    snapshots: dict[Scope, Snapshot],
+    single: dict[tuple[Scope, FactId], Fact | None],
+    manifests: list[Manifest],
 ) -> Observation:
+    earlier, manifest = manifests
+    if earlier.revision > manifest.revision:
+        raise ReadsDisagree(f"memory.json went from revision {earlier.revision} to {manifest.revision}")
     for scope, snapshot in snapshots.items():
         if snapshot.manifest != manifest:
             raise ReadsDisagree(
@@ -155,9 +166,11 @@ def _agreed(
         if snapshots[scope].by_id.get(fact_id) != fact:
             raise ReadsDisagree(f"get_fact and the snapshot of {scope} show different facts {fact_id}")
     facts = [fact for snapshot in snapshots.values() for fact in snapshot.facts]
-    return Observation(manifest, tuple(sorted(facts, key=lambda fact: (fact.scope.agent, fact.id))))
+    ordered = tuple(sorted(facts, key=lambda fact: (fact.scope.agent, fact.id)))
+    return Observation(manifest, ordered, None if earlier == manifest else earlier)
 
 
-def _public_name(agent: str) -> str | None:
+def public_name(agent: str) -> str | None:
+    """Returns what a caller passes for a stored agent name: `None` for the reserved default."""
     name = stored_agent_name(agent)
     return None if name == parse_agent_name(None) else agent

@@ -7,7 +7,7 @@ name. Names that one rename ties together are taken as one unit.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations, islice, product
@@ -35,7 +35,6 @@ class PowerLoss:
 
     state: DiskState
     lost: tuple[str, ...]
-    digest: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def _all(options: Sequence[T]) -> Sequence[T]:
 class PowerLosses:
     """Enumerates what may be left of a disk.
 
-    `bound` is the number of combinations; distinct trees may be fewer.
+    Some trees may hold the same, in different files. `bound` is the number of combinations.
     """
 
     def __init__(self, state: DiskState) -> None:
@@ -85,53 +84,89 @@ class PowerLosses:
             for inode, file in state.files.items()
             if file.survivors != (file.data,)
         }
+        self._below = {
+            directory: self._directories_in(inode.durable) for directory, inode in state.directories.items()
+        }
         units = [unit for units in self._units.values() for unit in units]
         self.bound = prod(map(len, units)) * prod(map(len, self._contents.values()))
 
     def every(self) -> Iterator[PowerLoss]:
-        """Yields every distinct tree, the one that lost nothing first."""
-        return _distinct(self._trees(_all, _all))
+        """Yields every tree, the one that lost nothing first."""
+        return self._trees(_all, _all, set())
 
     def sample(self, rng: random.Random, count: int) -> Iterator[PowerLoss]:
-        """Yields up to `count` distinct trees.
+        """Yields up to `count` trees.
 
         First those that differ in one place from all and from nothing surviving, then random ones.
         """
+        seen: set[Hashable] = set()
 
         def tries() -> Iterator[PowerLoss]:
-            yield from self._nearly(0)
-            yield from self._nearly(-1)
+            yield from self._nearly(0, seen)
+            yield from self._nearly(-1, seen)
             for _ in range(4 * count):
-                yield from self._trees(_Pick(rng.choice), _Pick(rng.choice))
+                yield from self._trees(_Pick(rng.choice), _Pick(rng.choice), seen)
 
-        yield from islice(_distinct(tries()), count)
+        return islice(tries(), count)
 
-    def _nearly(self, usual: int) -> Iterator[PowerLoss]:
+    def _nearly(self, usual: int, seen: set[Hashable]) -> Iterator[PowerLoss]:
         same = _Pick(itemgetter(usual))
-        yield from self._trees(same, same)
+        yield from self._trees(same, same, seen)
         for units in self._units.values():
             for odd in units:
-                yield from self._trees(_Pick(itemgetter(usual), odd), same)
+                yield from self._trees(_Pick(itemgetter(usual), odd), same, seen)
         for contents in self._contents.values():
-            yield from self._trees(same, _Pick(itemgetter(usual), contents))
+            yield from self._trees(same, _Pick(itemgetter(usual), contents), seen)
 
     def _trees(
         self,
         outcomes: Callable[[Unit], Sequence[Outcome]],
         contents: Callable[[Sequence[Content]], Sequence[Content]],
+        seen: set[Hashable],
     ) -> Iterator[PowerLoss]:
+        """Yields the trees that certain outcomes and contents give, but for those in `seen`."""
         for names, lost in self._names((TOP,), {}, outcomes):
-            directories = _reachable(self._state, names)
+            chosen_names = tuple((directory, frozenset(left.items())) for directory, left in names.items())
+            if not self._contents and chosen_names in seen:
+                continue
+            directories = self._reachable(names)
             files = _files_of(self._state, directories)
             damaged = [inode for inode in files if inode in self._contents]
             for chosen in product(*(contents(self._contents[inode]) for inode in damaged)):
-                survived = dict(files)
-                damage = list(lost)
-                for inode, (data, text) in zip(damaged, chosen, strict=True):
-                    survived[inode] = replace(files[inode], data=data, survivors=(data,), forsaken=False)
-                    if text:
-                        damage.append(f"data of {_path_of(self._state, directories, inode)}: {text}")
-                yield PowerLoss(_settled(self._state, directories, survived), tuple(damage))
+                key = (*chosen_names, *zip(damaged, chosen, strict=True)) if chosen else chosen_names
+                if key not in seen:
+                    seen.add(key)
+                    damage = dict(zip(damaged, chosen, strict=True))
+                    yield self._tree(directories, files, lost, damage)
+
+    def _tree(
+        self,
+        directories: Mapping[int, DirectoryInode],
+        files: Mapping[int, FileInode],
+        lost: tuple[str, ...],
+        damage: Mapping[int, Content],
+    ) -> PowerLoss:
+        survived = dict(files)
+        texts = list(lost)
+        for inode, (data, text) in damage.items():
+            survived[inode] = replace(files[inode], data=data, survivors=(data,), forsaken=False)
+            if text:
+                texts.append(f"data of {_path_of(self._state, directories, inode)}: {text}")
+        return PowerLoss(_settled(self._state, directories, survived), tuple(texts))
+
+    def _reachable(self, names: Mapping[int, Mapping[str, int]]) -> dict[int, DirectoryInode]:
+        found: dict[int, DirectoryInode] = {}
+        waiting = [TOP]
+        while waiting:
+            directory = waiting.pop()
+            left = names.get(directory)
+            inode = self._state.directories[directory]
+            found[directory] = inode if left is None else DirectoryInode(inode.path, left, left)
+            waiting.extend(self._below[directory] if left is None else self._directories_in(left))
+        return found
+
+    def _directories_in(self, names: Mapping[str, int]) -> list[int]:
+        return [inode for inode in names.values() if inode in self._state.directories]
 
     def _names(
         self,
@@ -145,14 +180,14 @@ class PowerLosses:
             directory = waiting.pop()
             units = self._units.get(directory)
             if units is None:
-                waiting.extend(_children(self._state, self._state.directories[directory].durable))
+                waiting.extend(self._below[directory])
                 continue
             for combination in product(*map(outcomes, units)):
                 left = dict(self._state.directories[directory].durable)
                 for outcome in combination:
                     apply_changes(left, outcome.changes)
                 lost = tuple(text for outcome in combination for text in outcome.lost)
-                further = (*waiting, *_children(self._state, left))
+                further = (*waiting, *self._directories_in(left))
                 for found, more in self._names(further, {**names, directory: left}, outcomes):
                     yield found, lost + more
             return
@@ -160,7 +195,7 @@ class PowerLosses:
 
 
 def power_losses(state: DiskState, limit: int, rng: random.Random) -> Iterator[PowerLoss]:
-    """Yields every distinct tree, or a sample of `limit` where there may be more than that."""
+    """Yields every tree, or a sample of `limit` where there may be more than that."""
     losses = PowerLosses(state)
     return losses.every() if losses.bound <= limit else losses.sample(rng, limit)
 
@@ -199,23 +234,6 @@ def _lost_sets(size: int) -> Iterator[frozenset[int]]:
         yield from map(frozenset, combinations(range(size), count))
 
 
-def _children(state: DiskState, names: Mapping[str, int]) -> list[int]:
-    return [inode for inode in names.values() if inode in state.directories]
-
-
-def _reachable(state: DiskState, names: Mapping[int, Mapping[str, int]]) -> dict[int, DirectoryInode]:
-    found: dict[int, DirectoryInode] = {}
-    waiting = [TOP]
-    while waiting:
-        directory = waiting.pop()
-        inode = state.directories[directory]
-        left = names.get(directory, inode.durable)
-        settled = left is inode.durable and inode.durable is inode.entries
-        found[directory] = inode if settled else DirectoryInode(inode.path, left, left)
-        waiting.extend(_children(state, left))
-    return found
-
-
 def _files_of(state: DiskState, directories: Mapping[int, DirectoryInode]) -> dict[int, FileInode]:
     return {
         inode: state.files[inode]
@@ -235,7 +253,7 @@ def _path_of(state: DiskState, directories: Mapping[int, DirectoryInode], wanted
 
 
 def _settled(
-    state: DiskState, directories: dict[int, DirectoryInode], files: dict[int, FileInode]
+    state: DiskState, directories: Mapping[int, DirectoryInode], files: dict[int, FileInode]
 ) -> DiskState:
     settled = DiskState()
     settled.directories = dict(directories)
@@ -264,44 +282,29 @@ def _damage(left: bytes, data: bytes) -> str:
     return "torn between sectors" if len(left) == len(data) else "as before the write"
 
 
-def _distinct(losses: Iterator[PowerLoss]) -> Iterator[PowerLoss]:
-    seen: set[bytes] = set()
-    for loss in losses:
-        key = digest(loss.state)
-        if key not in seen:
-            seen.add(key)
-            yield PowerLoss(loss.state, loss.lost, key)
-
-
 def digest(state: DiskState) -> bytes:
     """Returns a digest of all that the future of a disk depends on but inode numbers and times."""
-    hashed = blake2b(digest_size=16)
     order: dict[int, int] = {}
+    lines: list[str] = []
 
     def reference(inode: int | None) -> str:
-        if inode is None:
-            return "-"
-        file = state.files.get(inode)
-        if file is None:
-            return state.directories[inode].path + "/"
+        file = None if inode is None else state.files.get(inode)
+        if inode is None or file is None:
+            return "nothing" if inode is None else state.directories[inode].path
         # The order tells two names of one file from two files with the same content.
         return f"{order.setdefault(inode, len(order))}:{file.fingerprint}"
 
-    def add_names(title: str, names: Mapping[str, int]) -> None:
-        lines = [title, *(f"{name}={reference(entry)}" for name, entry in sorted(names.items())), ""]
-        hashed.update("\n".join(lines).encode())
-
-    def add(directory: int) -> None:
-        inode = state.directories[directory]
-        add_names(inode.path, inode.entries)
-        for _, entry in sorted(inode.entries.items()):
+    waiting = [TOP]
+    while waiting:
+        directory = state.directories[waiting.pop()]
+        lines.append(directory.path)
+        for name, entry in sorted(directory.entries.items()):
+            lines.append(f"{name}={reference(entry)}")
             if entry in state.directories:
-                add(entry)
-
-    add(TOP)
+                waiting.append(entry)
     for effect in state.effects:
-        changes = [f"{name}={reference(entry)}" for name, entry in effect.changes]
-        hashed.update(f"{state.directories[effect.directory].path}: {changes}\n".encode())
-    for directory in sorted({effect.directory for effect in state.effects}):
-        add_names(f"{state.directories[directory].path} durable", state.directories[directory].durable)
-    return hashed.digest()
+        lines.append(state.directories[effect.directory].path)
+        lines += [f"{name}={reference(entry)}" for name, entry in effect.changes]
+    for number in sorted({effect.directory for effect in state.effects}):
+        lines += [f"{name}={reference(entry)}" for name, entry in state.directories[number].durable.items()]
+    return blake2b("\n".join(lines).encode(), digest_size=16).digest()

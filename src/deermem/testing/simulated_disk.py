@@ -99,8 +99,12 @@ class SimulatedDisk:
             if limit is None
             else power_losses(self.state, limit, random.Random(seed))  # noqa: S311 - a sample, not a secret
         )
+        seen: set[bytes] = set()
         for loss in losses:
-            yield Survivor(self._with_state(loss.state), loss.lost, loss.digest)
+            key = digest(loss.state)
+            if key not in seen:
+                seen.add(key)
+                yield Survivor(self._with_state(loss.state), loss.lost, key)
 
     def settle(self) -> None:
         """Makes everything durable, as time does."""

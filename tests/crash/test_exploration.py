@@ -1,0 +1,26 @@
+"""Durability and atomicity (guarantee G1): every crash of every operation, and every recovery from it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from deermem.testing.crash_explorer import Limits, explore
+from deermem.testing.crash_scenario import Scenario
+from tests.crash.scenarios import SCENARIOS
+
+SAMPLE = Limits(states=1_000, recovery_states=1_000)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_a_crash_leaves_the_memory_before_or_after_and_a_store_that_works(
+    scenario: Scenario, whole: bool
+) -> None:
+    report = explore(scenario, Limits() if whole else SAMPLE)
+    sys.stdout.write(f"{report}\n")
+    assert report.violations == 0, f"\n{report}"
+    assert report.stop_points > 10
+    assert report.states > report.stop_points
+    assert report.recovery_states > 100
