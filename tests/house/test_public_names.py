@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -16,6 +18,13 @@ def test_the_public_names_are_sorted_and_exist() -> None:
     names = list(deermem.__all__)
     assert names == sorted(set(names))
     assert [name for name in names if not hasattr(deermem, name)] == []
+    assert [name for name in dir(deermem) if name not in names] == []
+
+
+def test_importing_the_package_loads_no_more_than_is_used() -> None:
+    code = "import sys, deermem; deermem.Scope; print('\\n'.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"yaml", "deermem.manager", "deermem.repository", "typer", "fastapi"} & set(loaded.split())
 
 
 @pytest.mark.skipif(not REFERENCE.is_dir(), reason="docs/reference does not exist yet")

@@ -16,7 +16,6 @@ from deermem.model.identity import FactId, Scope, UserId
 from deermem.model.manifest import NO_MANIFEST
 from deermem.model.snapshot import Snapshot
 from deermem.search.indexer import Indexer
-from deermem.search.loading import load_adapter
 from deermem.search.port import RetrievalAdapter
 from deermem.storage.cache import DEFAULT_CACHE_BYTES
 from deermem.storage.engine import DEFAULT_LOCK_TIMEOUT, Engine
@@ -67,7 +66,11 @@ class RepositoryCore:
             manifest_name=manifest_filename,
             cache_bytes=cache_bytes,
         )
+        if retrieval_adapter == "":
+            retrieval_adapter = None
         if isinstance(retrieval_adapter, str):
+            from deermem.search.loading import load_adapter  # costs 20 ms, for the lists of all packages
+
             retrieval_adapter = load_adapter(retrieval_adapter)
         self._indexer = Indexer(retrieval_adapter, self.snapshot, load_all=self.snapshots)
         self._new_token = new_token
