@@ -89,6 +89,15 @@ def test_headers_make_no_other_caller_and_no_other_answer(gateway: Running, head
     assert not answer or status_of(answer) in (200, 400, 403)
 
 
+@pytest.mark.parametrize(("proxies", "status"), [((), 200), (("127.0.0.1",), 403), (("10.0.0.0/8",), 200)])
+def test_what_a_proxy_says_of_the_client_counts_only_where_the_proxy_is_trusted(
+    tmp_path: Path, proxies: tuple[str, ...], status: int
+) -> None:
+    with running(manager_at(tmp_path), trusted_proxies=proxies) as gateway, gateway.client() as client:
+        # Mode `none` is for this machine alone.
+        assert client.get(MEMORY, headers={"X-Forwarded-For": "192.0.2.1"}).status_code == status
+
+
 def test_a_key_cannot_inject_a_header(client: Client) -> None:
     answer = client.post(FACTS, json={"content": "x"}, headers={"Idempotency-Key": "k\tX-Injected: 1"})
     invalid(answer, "header", "Idempotency-Key")

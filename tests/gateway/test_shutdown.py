@@ -48,11 +48,12 @@ class Process:
 
 
 @contextmanager
-def started(root: Path, *options: str, **variables: str) -> Iterator[Process]:
+def started(root: Path, *options: str, no_path: bool = False, **variables: str) -> Iterator[Process]:
     """Starts `deermem serve` and kills what is left of it after the block."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DEERMEM_")}
+    given = [] if no_path else [f"--storage-path={root}"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "deermem", "serve", "--port=0", "--quiet", f"--storage-path={root}", *options],
+        [sys.executable, "-m", "deermem", "serve", "--port=0", "--quiet", *given, *options],
         env={**environment, "PYTHONUNBUFFERED": "1", **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -205,6 +206,54 @@ def test_a_port_that_is_taken_and_an_address_beyond_this_machine_are_told(tmp_pa
     )
     assert done.returncode == 2
     assert "0.0.0.0 is reachable from other machines" in done.stderr
+
+
+def test_a_settings_file_has_a_table_for_each_part(tmp_path: Path) -> None:
+    settings = tmp_path / "deermem.toml"
+    settings.write_text(
+        f"""
+        storage_path = "{tmp_path / "store"}"
+        max_facts = 50
+
+        [gateway]
+        max_facts_per_request = 2
+
+        [limits]
+        body_bytes = 2000
+
+        [auth]
+        user = "alice"
+        """
+    )
+    with started(tmp_path, f"--config={settings}", no_path=True) as gateway, gateway.client() as client:
+        client.create("a fact")
+        assert client.get("/api/memory/config").json()["max_facts"] == 50
+        batch = {"facts": [{"content": str(number)} for number in range(3)]}
+        assert client.post(f"{FACTS}/batch", json=batch).status_code == 422
+        assert client.post(FACTS, json={"content": "x" * 2_000}).status_code == 413
+    assert (tmp_path / "store" / "users" / "alice").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[gateway]\nprot = 1", "gateway.prot"),
+        ("[auth]\nmode = 'x'", "auth.mode"),
+        ("gateway = 1", "gateway"),
+    ],
+)
+def test_a_settings_file_that_breaks_a_rule_is_told(tmp_path: Path, text: str, message: str) -> None:
+    settings = tmp_path / "deermem.toml"
+    settings.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "deermem", "serve", f"--config={settings}", f"--storage-path={tmp_path}"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_the_first_byte_of_an_answer_is_that_of_a_gateway(tmp_path: Path) -> None:
