@@ -244,10 +244,11 @@ class Invalid(BaseModel):
 
 _NOT_MODIFIED: Final[dict[str, Any]] = {"description": "What the client has is current."}
 _TOLD: Final = {
-    400: "The content is empty, or the confidence is out of range.",
+    400: "The content is blank, or a header is not valid.",
     401: "The caller is not known.",
     403: "The caller may not do this.",
     404: "There is no such fact or agent.",
+    408: "The body did not arrive in time; nothing was changed.",
     409: "Something else came first, the same content is there already, or the cap evicted the fact.",
     413: "The body is too large.",
     415: "The body is not JSON.",
@@ -255,9 +256,10 @@ _TOLD: Final = {
     500: "The stored data is corrupted, or the disk failed.",
     501: "The memory backend does not support this.",
     503: "The memory is busy; nothing was changed.",
+    504: "The request took too long; a change that it asked for may still be made.",
 }
-_OF_EVERY_ROUTE: Final = (400, 401, 403, 429, 500, 501, 503)
-_OF_CHANGES: Final = (409, 413, 415)
+_OF_EVERY_ROUTE: Final = (400, 401, 403, 429, 500, 501, 503, 504)
+_OF_CHANGES: Final = (408, 409, 413, 415)
 
 
 def answers(model: type[BaseModel], *statuses: int, changes: bool = False) -> dict[int | str, dict[str, Any]]:
