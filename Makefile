@@ -50,7 +50,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-versio
 	--no-emit-index-url --no-header --no-annotate
 
 lock: $(DEV) ## resolve requirements/*.txt again (ARGS=--upgrade)
-	$(LOCK) --extra cli --group dev --output-file requirements/dev.txt $(ARGS)
+	$(LOCK) --extra cli --extra server --group dev --output-file requirements/dev.txt $(ARGS)
 	$(LOCK) --extra cli --group build --constraint requirements/dev.txt --output-file requirements/cli.txt $(ARGS)
 
 clean: ## remove .venv, caches and builds
