@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,24 @@ def test_time_stamps_of_whole_seconds_never_hide_a_commit(root: Path, resolution
             coarse = path.stat().st_mtime_ns // resolution_ns * resolution_ns
             os.utime(path, ns=(coarse, coarse))
         assert reader.snapshot(ALICE).by_id[X].content == f"text {number}"
+
+
+def test_a_fact_that_is_as_young_as_the_manifest_is_read_again_though_its_identity_is_the_same(
+    tmp_path: Path,
+) -> None:
+    """A later version may get the same inode within one tick of the clock."""
+    writer, reader = store_with(tmp_path, "x"), MemoryRepository(tmp_path)
+    path, now = fact_path(tmp_path, ALICE, "x"), time.time_ns()
+    for young in (path, bucket_path(tmp_path) / "memory.json"):
+        os.utime(young, ns=(now, now))
+    assert reader.snapshot(ALICE).by_id[X].content == "text of x"
+    inode = path.stat().st_ino
+    text = path.read_text().replace("text of x", "TEXT OF X").replace("revision: 1", "revision: 2")
+    path.write_text(text)
+    os.utime(path, ns=(now, now))
+    assert path.stat().st_ino == inode
+    writer.update_summaries("alice", {"user": {"topOfMind": "t"}})
+    assert reader.snapshot(ALICE).by_id[X].content == "TEXT OF X"
 
 
 @pytest.mark.parametrize("facts", [1, 12])

@@ -75,6 +75,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
         self.model = Model()
+        self.created = 0
         self.stores = [MemoryRepository(self.root), MemoryRepository(self.root)]
 
     def teardown(self) -> None:
@@ -167,7 +168,8 @@ class Machine(RuleBasedStateMachine):
             with pytest.raises(DuplicateFact):
                 self.store(n).create_fact(scope, FactDraft(content, confidence=confidence), max_facts=cap)
             return
-        new = FactDraft(content, id=self.store(n).new_fact_id(), confidence=confidence)
+        self.created += 1
+        new = FactDraft(content, id=FactId(f"new{self.created:03}"), confidence=confidence)
         delta, fact_id = self.store(n).create_fact(scope, new, max_facts=cap)
         assert new.id is not None
         ranked = sorted([(-fact[1], name) for name, fact in present.items()] + [(-confidence, str(new.id))])

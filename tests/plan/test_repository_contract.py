@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from deermem import (
     Upsert,
 )
 from deermem.model.identity import FactId
-from tests.support.stores import ALICE, BOB, CODER, bucket_path, draft, files, store_with, tree
+from tests.support.stores import ALICE, BOB, CODER, Clock, bucket_path, draft, files, store_with, tree
 
 X, Y = FactId("x"), FactId("y")
 
@@ -141,8 +142,14 @@ def test_delete_fails_when_another_revision_is_expected(tmp_path: Path) -> None:
     assert store.delete_fact(ALICE, "x", expected=1).deleted == ((ALICE.agent, "x"),)
 
 
-def test_a_fact_that_was_deleted_and_created_again_is_not_mistaken_for_the_old_one(tmp_path: Path) -> None:
-    store = store_with(tmp_path, "x")
+@pytest.mark.parametrize("step", [1, 0], ids=["the clock goes on", "the clock stands still"])
+def test_a_fact_that_was_deleted_and_created_again_is_not_mistaken_for_the_old_one(
+    tmp_path: Path, step: int
+) -> None:
+    clock = Clock()
+    clock.step = timedelta(seconds=step)
+    store = MemoryRepository(tmp_path, clock=clock)
+    store.upsert_fact(ALICE, draft("x"))
     old = store.get_fact(ALICE, "x")
     store.delete_fact(ALICE, "x")
     store.upsert_fact(ALICE, draft("x"))

@@ -17,8 +17,8 @@ from tests.support.watched import Call, WatchedFileSystem, call_of
 PATIENCE = 30.0
 
 
-def answer_of_a_fork(work: Callable[[], object]) -> str:
-    """Runs something in a forked child and returns its answer, or the name of what it raised."""
+def answer_of_a_fork(work: Callable[[], object]) -> Callable[[], str]:
+    """Runs something in a forked child; the result waits for its answer, or the name of what it raised."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -29,10 +29,14 @@ def answer_of_a_fork(work: Callable[[], object]) -> str:
         os.write(writer, answer.encode())
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        text = pipe.read().decode()
-    os.waitpid(child, 0)
-    return text
+
+    def wait() -> str:
+        with os.fdopen(reader, "rb") as pipe:
+            text = pipe.read().decode()
+        os.waitpid(child, 0)
+        return text
+
+    return wait
 
 
 def fork_beside_a_transaction(pipe: Connection, root: Path) -> None:
@@ -46,15 +50,16 @@ def fork_beside_a_transaction(pipe: Connection, root: Path) -> None:
             assert go_on.wait(PATIENCE)
 
     disk.on_call = stop
-    store = MemoryRepository(disk, lock_timeout=0.2)
-    thread = threading.Thread(target=lambda: store.upsert_fact(ALICE, draft("held")))
+    hasty, patient = (MemoryRepository(disk, lock_timeout=seconds) for seconds in (0.2, PATIENCE))
+    thread = threading.Thread(target=lambda: patient.upsert_fact(ALICE, draft("held")))
     thread.start()
     assert inside.wait(PATIENCE)
-    while_held = answer_of_a_fork(lambda: store.upsert_fact(ALICE, draft("child")).revision)
+    while_held = answer_of_a_fork(lambda: hasty.upsert_fact(ALICE, draft("child")).revision)()
+    # This one shares its threads' turns with the parent's writer, which does not exist in the child.
+    when_released = answer_of_a_fork(lambda: patient.upsert_fact(ALICE, draft("child")).revision)
     go_on.set()
     thread.join(PATIENCE)
-    afterwards = answer_of_a_fork(lambda: store.upsert_fact(ALICE, draft("child")).revision)
-    pipe.send((while_held, afterwards, store.upsert_fact(ALICE, draft("parent")).revision))
+    pipe.send((while_held, when_released(), patient.upsert_fact(ALICE, draft("parent")).revision))
 
 
 def fork_within_a_transaction(pipe: Connection, root: Path) -> None:
