@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from deermem import ANYTHING, ChangeSet, Delete, FactDraft, Scope, SummaryPatch, Upsert
+from deermem import ANYTHING, ChangeSet, Delete, FactDraft, Scope, Section, Summaries, SummaryPatch, Upsert
 from deermem.format.layout import JOURNAL, shard_of
 from deermem.model.identity import DEFAULT_AGENT, AgentName, FactId
 from deermem.repository import MemoryRepository
@@ -129,6 +129,35 @@ def at_the_commit_point(step: Step) -> bool:
     return step.kind is StepKind.RENAME and step.target.endswith(JOURNAL)
 
 
+CONSOLIDATE: Final = Action(
+    "consolidate",
+    lambda repository: repository.consolidate(HERE, ["a", "c"], FactDraft("Both.", id=FactId("ac"))),
+    lambda memory: memory.drop(DEFAULT_AGENT, "a", "c").put(DEFAULT_AGENT, "ac", "Both.").committed(),
+)
+
+IMPORT: Final = Action(
+    "import",
+    lambda repository: repository.replace_all(
+        HERE,
+        [FactDraft("Second text.", id=FactId("a")), FactDraft("Imported.", id=FactId("i"))],
+        Summaries.of({("history", "recentMonths"): Section("Imported, too.", "2026-01-01T00:00:00Z")}),
+    ),
+    lambda memory: (
+        memory.drop(DEFAULT_AGENT, "b", "c")
+        .put(DEFAULT_AGENT, "a", "Second text.")
+        .put(DEFAULT_AGENT, "i", "Imported.")
+        .without_summaries()
+        .summarise("history", "recentMonths", "Imported, too.")
+        .committed()
+    ),
+)
+
+DELETE_AGENT: Final = Action(
+    "delete an agent",
+    lambda repository: repository.delete_agent(THERE),
+    lambda memory: memory.drop(RESEARCH).committed(),
+)
+
 BASIC: Final = (
     Scenario("create for a new user", create("a")),
     Scenario("create in a new shard", create("b"), THREE[:1]),
@@ -152,7 +181,16 @@ OTHERS: Final = (
     Scenario("update summaries of a new user", summarise("Something.")),
     Scenario("clear a scope", clear(HERE), TWO_AGENTS, agents=BOTH, cleared=(DEFAULT_AGENT,)),
     Scenario("clear all", CLEAR_ALL, TWO_AGENTS, agents=BOTH, cleared=BOTH),
+    Scenario(
+        "delete an agent",
+        DELETE_AGENT,
+        TWO_AGENTS,
+        agents=BOTH,
+        cleared=(RESEARCH,),
+        removed_files={f"{BUCKET}/agents/{RESEARCH}/config.yaml": b"name: research"},
+    ),
     Scenario("trim", TRIM, THREE),
+    Scenario("consolidate", CONSOLIDATE, THREE),
     Scenario("create at the cap", CREATE_AT_THE_CAP, THREE[:2]),
     Scenario(
         "recover a hot journal",
@@ -171,6 +209,9 @@ OTHERS: Final = (
     ),
 )
 
-LARGE: Final = (Scenario("change several facts", SEVERAL, TWO_AGENTS, agents=BOTH),)
+LARGE: Final = (
+    Scenario("change several facts", SEVERAL, TWO_AGENTS, agents=BOTH),
+    Scenario("import", IMPORT, (*THREE, summarise("Something."))),
+)
 
 SCENARIOS: Final = (*BASIC, *UNSETTLED, *OTHERS, *LARGE)

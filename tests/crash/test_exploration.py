@@ -20,7 +20,8 @@ def test_a_crash_leaves_the_memory_before_or_after_and_a_store_that_works(
 ) -> None:
     report = explore(scenario, Limits() if whole else SAMPLE)
     sys.stdout.write(f"{report}\n")
-    assert report.violations == 0, f"\n{report}"
+    violations = report.violations
+    assert violations == 0, f"\n{report}"
     assert report.stop_points > 10
     assert report.states > report.stop_points
     assert report.recovery_states > 100

@@ -84,14 +84,20 @@ class Examiner:
         known = self._found.get(key)
         if known is None:
             try:
-                seen = self.read(disk.fork(), key[0])
-                known = self._problem_of(seen) or self.number_of(seen)
+                recovered = disk.fork()
+                seen = self.read(recovered, key[0])
+                known = self._problem_of(seen, recovered) or self.number_of(seen)
             except Exception as error:  # noqa: BLE001 - a recovery must not raise at all
                 known = Problem(f"recovery raised {type(error).__name__}", str(error))
             self._found[key] = known
         return known
 
-    def _problem_of(self, seen: Observation) -> Problem | None:
+    def _problem_of(self, seen: Observation, disk: SimulatedDisk) -> Problem | None:
+        tree = disk.tree()
+        gone = [path for path in self._scenario.removed_files if path not in tree]
+        kept = any(fact.scope.agent in self._scenario.cleared for fact in seen.facts)
+        if len(gone) != (0 if kept else len(self._scenario.removed_files)):
+            return Problem("files of the scope are not as its facts are", f"missing: {gone}")
         committed = [*self.shown, *(memory.manifest for memory in self.memories)]
         if seen.earlier is None or seen.earlier in committed:
             return None
@@ -131,7 +137,11 @@ class Examiner:
     def _problems_of_a_write(self, disk: SimulatedDisk, after: MemoryModel) -> Iterator[Problem]:
         names = {fact.fact_id + ".md" for fact in after.facts} | _OURS
         files = [path for path, data in disk.tree().items() if data is not None]
-        strays = [path for path in files if path.rpartition("/")[2] not in names]
+        strays = [
+            path
+            for path in files
+            if path.rpartition("/")[2] not in names and path not in self._scenario.removed_files
+        ]
         if strays:
             yield Problem("files left over after the next write", ", ".join(strays))
         for survivor in disk.crash_states(self._losses, self._seed):

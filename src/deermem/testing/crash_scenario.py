@@ -34,7 +34,8 @@ class Scenario:
     `setup` brings the disk into its initial state, which is durable as a whole unless `settled` is
     false. With `interrupted` that action ran last and its process died right after the first step
     that `interrupted_at` selects; the operation is then a read. `cleared` names agents that the
-    operation clears. `options` are passed to the repository.
+    operation clears. `removed_files` are files of others, by path, that it removes. `options` are
+    passed to the repository.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Scenario:
     agents: tuple[str, ...] = (DEFAULT_AGENT,)
     settled: bool = True
     cleared: tuple[str, ...] = ()
+    removed_files: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     interrupted: Action | None = None
     interrupted_at: Callable[[Step], bool] = lambda _: False
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
@@ -103,6 +105,8 @@ class Laboratory:
         for number, action in enumerate(self.scenario.setup):
             _, repository = self.open(disk, "setup", seconds=number)
             action.run(repository)
+        for path, data in self.scenario.removed_files.items():
+            disk.put(path, data)
         return disk
 
     def _interrupt(self, disk: SimulatedDisk, action: Action) -> None:

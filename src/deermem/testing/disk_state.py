@@ -204,6 +204,34 @@ class DiskState:
         """Returns the size of all files that processes see."""
         return sum(len(data) for _, data in self.walk() if data is not None)
 
+    def digest(self) -> bytes:
+        """Returns a digest of all that the future of a disk depends on but inode numbers and times."""
+        order: dict[int, int] = {}
+        lines: list[str] = []
+
+        def reference(inode: int | None) -> str:
+            file = None if inode is None else self.files.get(inode)
+            if inode is None or file is None:
+                return "nothing" if inode is None else self.directories[inode].path
+            # The order tells two names of one file from two files with the same content.
+            return f"{order.setdefault(inode, len(order))}:{file.fingerprint}"
+
+        waiting = [TOP]
+        while waiting:
+            directory = self.directories[waiting.pop()]
+            lines.append(directory.path)
+            for name, entry in sorted(directory.entries.items()):
+                lines.append(f"{name}={reference(entry)}")
+                if entry in self.directories:
+                    waiting.append(entry)
+        for effect in self.effects:
+            lines.append(self.directories[effect.directory].path)
+            lines += [f"{name}={reference(entry)}" for name, entry in effect.changes]
+        for number in sorted({effect.directory for effect in self.effects}):
+            durable = self.directories[number].durable
+            lines += [f"{name}={reference(entry)}" for name, entry in durable.items()]
+        return blake2b("\n".join(lines).encode(), digest_size=16).digest()
+
     def check_name(self, directory: int, name: str) -> None:
         """Refuses what a disk refuses as the name of an entry."""
         if not name or name in (".", "..") or "/" in name or "\0" in name:

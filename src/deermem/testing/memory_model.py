@@ -51,6 +51,10 @@ class MemoryModel:
         kept = {summary for summary in self.summaries if summary[:2] != (group, name)}
         return replace(self, summaries=frozenset(kept | {(group, name, text)}))
 
+    def without_summaries(self) -> MemoryModel:
+        """Empties all summaries."""
+        return replace(self, summaries=frozenset())
+
     def committed(self) -> MemoryModel:
         """Counts one transaction."""
         return replace(self, revision=self.revision + 1)

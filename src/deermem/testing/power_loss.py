@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from itertools import combinations, islice, product
 from math import prod
 from operator import itemgetter
@@ -75,10 +74,11 @@ class PowerLosses:
     def __init__(self, state: DiskState) -> None:
         self._state = state
         self._units: dict[int, list[Unit]] = {}
-        for directory in dict.fromkeys(effect.directory for effect in state.effects):
+        for directory in _reachable_somehow(state):
             effects = [effect for effect in state.effects if effect.directory == directory]
-            base = state.directories[directory].durable
-            self._units[directory] = [_outcomes(tied, base) for tied in _tied(effects)]
+            if effects:
+                base = state.directories[directory].durable
+                self._units[directory] = [_outcomes(tied, base) for tied in _tied(effects)]
         self._contents: dict[int, Sequence[Content]] = {
             inode: [(data, _damage(data, file.data)) for data in file.survivors]
             for inode, file in state.files.items()
@@ -200,6 +200,22 @@ def power_losses(state: DiskState, limit: int, rng: random.Random) -> Iterator[P
     return losses.every() if losses.bound <= limit else losses.sample(rng, limit)
 
 
+def _reachable_somehow(state: DiskState) -> list[int]:
+    """Lists the directories that are there if the right effects survive."""
+    targets: dict[int, list[int]] = {}
+    for effect in state.effects:
+        targets.setdefault(effect.directory, []).extend(inode for _, inode in effect.changes if inode)
+    found: dict[int, None] = {}
+    waiting = [TOP]
+    while waiting:
+        directory = waiting.pop()
+        if directory not in found:
+            found[directory] = None
+            below = (*state.directories[directory].durable.values(), *targets.get(directory, ()))
+            waiting.extend(inode for inode in below if inode in state.directories)
+    return list(found)
+
+
 def _tied(effects: Sequence[Effect]) -> Iterator[list[Effect]]:
     """Groups the effects on a directory by the names that they share."""
     groups: list[tuple[set[str], list[Effect]]] = []
@@ -280,31 +296,3 @@ def _damage(left: bytes, data: bytes) -> str:
     if data.startswith(left):
         return f"cut short to {len(left)} of {len(data)} bytes"
     return "torn between sectors" if len(left) == len(data) else "as before the write"
-
-
-def digest(state: DiskState) -> bytes:
-    """Returns a digest of all that the future of a disk depends on but inode numbers and times."""
-    order: dict[int, int] = {}
-    lines: list[str] = []
-
-    def reference(inode: int | None) -> str:
-        file = None if inode is None else state.files.get(inode)
-        if inode is None or file is None:
-            return "nothing" if inode is None else state.directories[inode].path
-        # The order tells two names of one file from two files with the same content.
-        return f"{order.setdefault(inode, len(order))}:{file.fingerprint}"
-
-    waiting = [TOP]
-    while waiting:
-        directory = state.directories[waiting.pop()]
-        lines.append(directory.path)
-        for name, entry in sorted(directory.entries.items()):
-            lines.append(f"{name}={reference(entry)}")
-            if entry in state.directories:
-                waiting.append(entry)
-    for effect in state.effects:
-        lines.append(state.directories[effect.directory].path)
-        lines += [f"{name}={reference(entry)}" for name, entry in effect.changes]
-    for number in sorted({effect.directory for effect in state.effects}):
-        lines += [f"{name}={reference(entry)}" for name, entry in state.directories[number].durable.items()]
-    return blake2b("\n".join(lines).encode(), digest_size=16).digest()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from deermem.storage.port import UnexpectedFileType
 from deermem.testing.disk_state import TOP, DiskState, FileInode
 from deermem.testing.disk_steps import Step, disk_error
-from deermem.testing.power_loss import PowerLosses, digest, power_losses
+from deermem.testing.power_loss import PowerLosses, power_losses
 
 if TYPE_CHECKING:
     from deermem.testing.simulated_filesystem import SimulatedFileSystem, SimulatedLockFile
@@ -101,7 +101,7 @@ class SimulatedDisk:
         )
         seen: set[bytes] = set()
         for loss in losses:
-            key = digest(loss.state)
+            key = loss.state.digest()
             if key not in seen:
                 seen.add(key)
                 yield Survivor(self._with_state(loss.state), loss.lost, key)
@@ -112,7 +112,7 @@ class SimulatedDisk:
 
     def digest(self) -> bytes:
         """Tells disks apart by what can become of them; inode numbers and times do not count."""
-        return digest(self.state)
+        return self.state.digest()
 
     def now(self) -> datetime:
         """Returns the time on the disk's clock."""
