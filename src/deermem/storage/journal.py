@@ -151,21 +151,20 @@ def _place_files(bucket: Bucket, journal: Journal, place: Callable[[Image, Direc
             for name in deletes.get(parts, ()):
                 with suppress(FileNotFoundError):
                     directory.unlink(name)
-            if parts:
-                directory.sync()
+            # The fences lie beside memory.json, and have to be durable before it all the same.
+            directory.sync()
 
 
 def _replace(recovery: Directory, image: Image, target: Directory) -> None:
-    """Gives a file its image from wherever it still is: in place, staged, or in the journal."""
+    """Gives a file its image from the journal, unless it has it already.
+
+    A file in place was synced before it was moved there. A staged one may be what a recovery that was
+    killed was just writing: it looks complete and is not durable, so it is written anew.
+    """
     name = image.parts[-1]
     with suppress(FileNotFoundError):
         if image.is_content(target.read(name, MAX_JOURNAL_BYTES)[0]):
             return
-    with suppress(FileNotFoundError):
-        if image.is_content(recovery.read(image.staged, MAX_JOURNAL_BYTES)[0]):
-            recovery.rename(image.staged, target, name)
-            return
-    # A fresh file: what failed to be written once is never trusted to be written by trying again.
     with suppress(FileNotFoundError):
         recovery.unlink(image.staged)
     recovery.create(image.staged, image.text.encode("utf-8"))
