@@ -23,6 +23,7 @@ _UNSAFE_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 _AGENT_NAME = re.compile(r"[A-Za-z0-9-]+")
 _STORED_AGENT_NAME = re.compile(rf"[a-z0-9-]{{1,{MAX_AGENT_NAME}}}")
 _FACT_ID = re.compile(r"[A-Za-z0-9_-]+")
+_NOTE = "readme"
 _ENCODED = re.compile(r"[A-Za-z0-9_-]*-[0-9a-f]{16}")
 
 
@@ -144,18 +145,23 @@ def parse_fact_id(value: str) -> FactId:
     """Checks a fact id.
 
     Raises:
-        InvalidInputError: The id is not 1 to 128 of `[A-Za-z0-9_-]`.
+        InvalidInputError: The id is not 1 to 128 of `[A-Za-z0-9_-]`, or would name a `README.md`.
     """
     if not is_fact_id(value):
-        reason = (
-            f"is longer than {MAX_FACT_ID} characters"
-            if isinstance(value, str) and len(value) > MAX_FACT_ID
-            else "must consist of letters, digits, '_' and '-'"
-        )
+        reason = "must consist of letters, digits, '_' and '-'"
+        if isinstance(value, str) and len(value) > MAX_FACT_ID:
+            reason = f"is longer than {MAX_FACT_ID} characters"
+        elif isinstance(value, str) and value.lower() == _NOTE:
+            reason = "is the name of a note about the files, which is never a fact"
         raise InvalidInputError("id", reason)
     return FactId(value)
 
 
 def is_fact_id(value: object) -> bool:
     """Tells whether a value could be a fact id."""
-    return isinstance(value, str) and len(value) <= MAX_FACT_ID and _FACT_ID.fullmatch(value) is not None
+    return (
+        isinstance(value, str)
+        and len(value) <= MAX_FACT_ID
+        and _FACT_ID.fullmatch(value) is not None
+        and value.lower() != _NOTE
+    )
