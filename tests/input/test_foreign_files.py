@@ -45,6 +45,17 @@ def test_a_stray_copy_does_not_make_a_scope_unreadable_and_is_never_touched(
     assert [place.read_bytes() for place in places] == [STRAY[name]] * len(places)
 
 
+@pytest.mark.parametrize("name", ["README", "Readme", "readme"])
+def test_a_readme_is_no_fact_even_in_the_shard_of_its_name(tmp_path: Path, name: str) -> None:
+    store = store_with(tmp_path, "x")
+    path = fact_path(tmp_path, ALICE, name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("About these files.\n")
+    assert MemoryRepository(tmp_path).snapshot(ALICE).by_id.keys() == {"x"}
+    store.clear(ALICE)
+    assert path.exists()
+
+
 def test_directories_that_are_no_shards_are_not_looked_at(tmp_path: Path) -> None:
     store_with(tmp_path, "x")
     facts = fact_path(tmp_path, ALICE, "x").parent.parent

@@ -44,7 +44,7 @@ def test_a_change_of_substance_adds_one_to_the_revision_and_keeps_the_creation_t
 @given(DRAFTS)
 def test_renewing_makes_a_new_revision_of_the_same_meaning(draft: FactDraft) -> None:
     before = next_fact(draft, SCOPE, NOW, None)
-    after = next_fact(draft, SCOPE, LATER, before, renew=True)
+    after = next_fact(draft, SCOPE, LATER, before, renewed_at=1)
     assert after.revision == 2
     assert after.same_meaning(before)
 

@@ -111,7 +111,24 @@ def test_an_allowed_fact_id_is_kept_as_it_is(value: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", "a" * 129, "a" * 300, "a\n", "a.b", "a/b", "..", "a b", "ä", "a\0", "a:b", None, 5, b"a", True],
+    [
+        "",
+        "a" * 129,
+        "a" * 300,
+        "a\n",
+        "a.b",
+        "a/b",
+        "..",
+        "a b",
+        "ä",
+        "a\0",
+        "a:b",
+        "README",
+        None,
+        5,
+        b"a",
+        True,
+    ],
 )
 def test_any_other_fact_id_is_refused(value: object) -> None:
     with pytest.raises(InvalidInputError) as refusal:

@@ -9,12 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from deermem import ChangeSet, FactDraft, InvalidInputError, MemoryRepository, Scope, Upsert
-from deermem.format.layout import is_shard, shard_of
-from deermem.model.identity import AgentName, FactId
+from deermem.format.layout import fact_id_of, fact_parts, is_shard, parse_fact_parts, shard_of
+from deermem.model.identity import AgentName, FactId, is_fact_id
 from tests.support.stores import (
     ALICE,
     BOB,
@@ -197,6 +197,19 @@ def test_the_size_of_memory_json_does_not_depend_on_the_number_of_facts(tmp_path
 def test_the_shard_is_the_first_two_hex_digits_of_the_sha256_of_the_id(fact_id: FactId) -> None:
     assert shard_of(fact_id) == shard(fact_id)
     assert is_shard(shard_of(fact_id))
+
+
+@given(st.sampled_from(["__default__", "coder"]), st.from_regex(r"[A-Za-z0-9_-]{1,128}", fullmatch=True))
+@example("coder", "readme")
+@example("coder", "README")
+@example("coder", "-")
+@example("coder", "a" * 128)
+def test_every_allowed_id_is_known_again_by_its_file(agent: str, text: str) -> None:
+    """Otherwise a fact could be written and not be listed, and its journal not be read."""
+    assume(is_fact_id(text))
+    parts = fact_parts(AgentName(agent), FactId(text))
+    assert fact_id_of(parts[-1]) == text
+    assert parse_fact_parts(parts) == (agent, text)
 
 
 def test_a_fact_file_lies_in_the_shard_of_its_id(tmp_path: Path) -> None:
