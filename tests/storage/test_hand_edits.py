@@ -149,13 +149,22 @@ def test_a_process_that_never_read_the_fact_takes_the_edit_for_what_is_stored(tm
     assert (fact.content, fact.revision) == ("by hand", 2)
 
 
+def test_adopting_an_old_text_gives_it_a_revision_that_nobody_has_seen(tmp_path: Path) -> None:
+    store = MemoryRepository(tmp_path)
+    store.upsert_fact(ALICE, draft("x"))
+    old = fact_path(tmp_path, ALICE, "x").read_bytes()
+    seen = [store.edit_fact(ALICE, "x", {"content": text}).written[0].revision for text in ("two", "three")]
+    fact_path(tmp_path, ALICE, "x").write_bytes(old)
+    assert store.adopt_fact(ALICE, "x").written[0].revision > max(seen)
+
+
 def test_adopting_makes_the_edit_a_commit_with_a_new_revision(tmp_path: Path) -> None:
     store = edited(tmp_path)
     delta = store.adopt_fact(ALICE, "x")
-    assert [(fact.content, fact.revision) for fact in delta.written] == [("by hand", 2)]
+    assert [(fact.content, fact.revision) for fact in delta.written] == [("by hand", 3)]
     assert delta.revision == 3
     assert store.snapshot(ALICE).by_id[X].content == "by hand"
-    assert MemoryRepository(tmp_path).snapshot(ALICE).by_id[X].revision == 2
+    assert MemoryRepository(tmp_path).snapshot(ALICE).by_id[X].revision == 3
     store.edit_fact(ALICE, "x", {"content": "goes on"})
 
 

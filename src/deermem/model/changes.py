@@ -55,8 +55,8 @@ FactKey = tuple[AgentName, FactId]
 class Upsert:
     """Writes a fact; the draft has its id.
 
-    With `renew` the fact gets a new revision even if nothing in it changes: so an edit made by hand
-    becomes a commit.
+    With `renew` the fact gets a revision that it never had, even if nothing in it changes: so an edit
+    made by hand becomes a commit.
     """
 
     agent: AgentName

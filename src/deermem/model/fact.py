@@ -193,7 +193,7 @@ def _optional_timestamp(name: str, value: str | None) -> str | None:
     return None if value is None or value == "" else normalise_timestamp(value, name)
 
 
-def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, renew: bool = False) -> Fact:
+def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, renewed_at: int = 0) -> Fact:
     """Returns what a draft makes of the fact that is there now.
 
     The first revision of a new fact is 1; a change of substance adds 1. A draft that changes
@@ -204,7 +204,8 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, 
         scope: Where the fact lives.
         now: The time of the commit, as stored.
         before: The fact at present, or `None` when there is none.
-        renew: Whether a draft that changes nothing makes a new revision all the same.
+        renewed_at: The least revision to give, also to a draft that changes nothing; 0 asks for none.
+            It keeps a number that others saw from coming back when an old text was put back by hand.
     """
     if draft.id is None:
         raise InvalidInputError("id", "is missing")
@@ -237,10 +238,12 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, 
     if before is None:
         return proposed
     proposed = replace(proposed, created_at=before.created_at, scope=before.scope)
-    if proposed.same_meaning(_as_written(before, consolidated_at)) and not renew:
+    if proposed.same_meaning(_as_written(before, consolidated_at)) and not renewed_at:
         return before
     created_at = normalise_timestamp(before.created_at, "createdAt")
-    return replace(proposed, scope=scope, revision=before.revision + 1, created_at=created_at)
+    return replace(
+        proposed, scope=scope, revision=max(before.revision + 1, renewed_at), created_at=created_at
+    )
 
 
 def _as_written(fact: Fact, consolidated_at: str | None) -> Fact:

@@ -138,7 +138,9 @@ def _resolve_upserts(changes: ChangeSet, before: Before, now: str) -> tuple[list
         present = before.facts[upsert.key]
         check_precondition(upsert.expect, upsert.key[1], present)
         scope = Scope(before.user, upsert.agent)
-        fact = next_fact(upsert.draft, scope, now, present, renew=upsert.renew)
+        # No fact has had more revisions than its user's manifest.
+        renewed_at = before.manifest.revision + 1 if upsert.renew else 0
+        fact = next_fact(upsert.draft, scope, now, present, renewed_at=renewed_at)
         (unchanged if fact is present else written).append(fact)
     return written, unchanged
 

@@ -86,7 +86,9 @@ class PointOperations(RepositoryCore):
         return self._commit(scope.user, decide)
 
     def adopt_fact(self, scope: Scope, fact_id: str) -> Delta:
-        """Makes a commit, with a new revision, of a fact as it was edited by hand.
+        """Makes a commit, with a revision that it never had, of a fact as it was edited by hand.
+
+        The file is taken as it is: an edit that was begun before another change undoes that change.
 
         Raises:
             FactNotFoundError: There is no such fact.
