@@ -26,6 +26,7 @@ READ_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | NO_FOLLOW
 _CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW
 # Two hosts that create one file at once: MooseFS answers EEXIST though O_EXCL was not asked for.
 _LOCK_OPEN_TRIES: Final = 20
+_LISTING_TRIES: Final = 3
 _WRONG_KIND: Final = frozenset([errno.ELOOP, errno.ENOTDIR, errno.EMLINK, errno.ENXIO])
 
 
@@ -88,6 +89,13 @@ class LocalDirectory:
 
     def identities(self) -> dict[str, FileIdentity | None]:
         """Returns the identities of all entries."""
+        for _ in range(_LISTING_TRIES):
+            # A temporary file of an editor or a sync client may vanish while it is being listed.
+            with suppress(FileNotFoundError):
+                return self._identities()
+        return self._identities()
+
+    def _identities(self) -> dict[str, FileIdentity | None]:
         with os.scandir(self.descriptor) as entries:
             return {entry.name: identity_of(entry.stat(follow_symlinks=False)) for entry in entries}
 

@@ -46,8 +46,8 @@ class PathDirectory(LocalDirectory):
         """Returns the names of all entries."""
         return os.listdir(self._location)
 
-    def identities(self) -> dict[str, FileIdentity | None]:
-        """Returns the identities of all entries; a listing on Windows knows no inode numbers."""
+    def _identities(self) -> dict[str, FileIdentity | None]:
+        # A listing on Windows knows no inode numbers.
         return {name: identity_of(os.lstat(self._full(name))) for name in self.names()}
 
     def is_empty(self) -> bool:
