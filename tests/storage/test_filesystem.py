@@ -8,6 +8,8 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -125,6 +127,48 @@ def test_a_file_whose_sync_failed_is_not_left_behind(tmp_path: Path, monkeypatch
         root.create("a", b"text")
     assert root.is_empty()
     assert open_descriptors() == before
+
+
+class Ghost:
+    """Stands for an entry that is gone when it is looked at."""
+
+    name = ".x.md.swp"
+
+    def stat(self, *, follow_symlinks: bool) -> os.stat_result:
+        raise FileNotFoundError(errno.ENOENT, f"gone ({follow_symlinks})", self.name)
+
+
+def haunt(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Lets every listing of a directory show a file that vanishes, for some times."""
+    scandir = os.scandir
+    left = [times]
+
+    @contextmanager
+    def listing(directory: int) -> Iterator[Iterator[object]]:
+        with scandir(directory) as entries:
+            left[0] -= 1
+            yield chain(entries, [Ghost()] if left[0] >= 0 else [])
+
+    monkeypatch.setattr(os, "scandir", listing)
+
+
+def test_a_temporary_file_that_vanishes_while_it_is_listed_fails_no_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = LocalFileSystem(tmp_path).open_root()
+    identity = root.create("a", b"text")
+    haunt(monkeypatch, 2)
+    assert root.identities() == {"a": identity}
+
+
+def test_a_file_that_stays_listed_and_cannot_be_found_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network client may answer so of a file that is there: leaving it out would lose it."""
+    root = LocalFileSystem(tmp_path).open_root()
+    haunt(monkeypatch, 1_000)
+    with pytest.raises(FileNotFoundError):
+        root.identities()
 
 
 UNREADABLE = {
