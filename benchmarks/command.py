@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import traceback
@@ -31,12 +32,12 @@ def main(arguments: Sequence[str] | None = None, scale: Scale | None = None) -> 
     before = results.load_ratios(options.compare) if options.compare else None
     place = Path(mkdtemp(prefix=".bench-", dir=options.dir))
     try:
-        facts = machine.describe(place)
+        facts = {**machine.describe(place), "urgent": options.urgent}
         table.show_machine(facts)
         if facts["file_system"] in machine.IN_MEMORY:
             _say("warning: this is memory, not a disk; name a folder on a disk with --dir")
         bench = Bench(place, scale or (QUICK if options.quick else FULL))
-        found, failures = run(bench, options.rows)
+        found, failures = run(bench, options.rows, urgent=options.urgent)
     finally:
         shutil.rmtree(place)
     sys.stdout.write("\n")
@@ -48,14 +49,14 @@ def main(arguments: Sequence[str] | None = None, scale: Scale | None = None) -> 
     return 1 if failures else 0
 
 
-def run(bench: Bench, rows: Sequence[str]) -> tuple[list[Result], dict[str, str]]:
+def run(bench: Bench, rows: Sequence[str], *, urgent: bool = False) -> tuple[list[Result], dict[str, str]]:
     """Runs some rows; a failed one does not keep the others from running."""
     found: list[Result] = []
     failures: dict[str, str] = {}
     for row in rows:
         _say(f"measuring {row} …")
         try:
-            with machine.pinned():
+            with machine.pinned(), machine.urgent(urgent):
                 found.extend(ROWS[row](bench))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is shown, and the others still run
             traceback.print_exc()
@@ -78,6 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--rows", type=_rows, default=list(ROWS), metavar="P1,P4", help="measure only these")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, and no size above 10,000")
+    if hasattr(os, "SCHED_FIFO"):
+        urgent = "run before all ordinary programs, which a busy machine needs (for who may do that)"
+        parser.add_argument("--urgent", action="store_true", help=urgent)
+    parser.set_defaults(urgent=False)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to a file")
     parser.add_argument(
         "--compare", type=Path, metavar="OLD.json", help="show what changed since an earlier run"

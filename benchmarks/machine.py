@@ -51,6 +51,27 @@ def file_system_of(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) ->
 
 
 @contextmanager
+def urgent(wanted: bool) -> Iterator[None]:
+    """Lets this process and its children run before all ordinary ones, if wanted.
+
+    On a machine with other work to do, a program that wakes up from a sync waits for its turn, which
+    takes longer than the sync. What is then measured is the machine's load and not the store.
+
+    Raises:
+        PermissionError: The system does not let this user do that.
+    """
+    if not wanted:
+        yield
+        return
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameters)
+
+
+@contextmanager
 def pinned() -> Iterator[None]:
     """Keeps this process on one processor, where the system can do that, and lets it go again."""
     if not hasattr(os, "sched_setaffinity"):
