@@ -57,12 +57,31 @@ def test_any_other_answer_does_nothing(cli: CommandLine, answer: str) -> None:
     assert cli.tree() == before
 
 
-def test_facts_that_cannot_be_read_are_counted_and_cleared(cli: CommandLine, ids: list[str]) -> None:
-    cli.file_of(ids[0]).write_bytes(b"no fact")
+def test_facts_that_cannot_be_read_are_named_before_and_after_they_are_cleared(
+    cli: CommandLine, ids: list[str]
+) -> None:
+    file = cli.file_of(ids[0])
+    file.write_bytes(b"no fact")
     result = cli("clear", stdin="y\n", terminal=True)
-    assert "Delete 2 facts" in result.err
     assert result.code == 0
-    assert cli.ok("list").lines == []
+    assert result.err.startswith(f"Cannot be read, and goes too: {file}\nDelete 2 facts ")
+    assert result.lines == ["Deleted 2 facts of __default__", f"Deleted without being read: {file}"]
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("option", [["--all"], ["--agent", "coder"]], ids=str)
+def test_the_document_of_a_clear_names_what_could_not_be_read(
+    cli: CommandLine, ids: list[str], option: list[str]
+) -> None:
+    file = cli.file_of(ids[2], "--agent", "coder")
+    file.write_bytes(b"no fact")
+    assert cli.ok("clear", "--yes", "--json", *option).json["unreadable"] == [str(file)]
+
+
+@pytest.mark.usefixtures("ids")
+def test_the_end_of_the_input_at_the_question_leaves_the_error_a_line_of_its_own(cli: CommandLine) -> None:
+    result = cli("clear", terminal=True)
+    assert result.err.splitlines()[1:] == ["Error: the answer was no: nothing was done"]
 
 
 @pytest.mark.usefixtures("ids")
@@ -75,7 +94,9 @@ def test_a_clear_at_another_revision_is_refused(cli: CommandLine) -> None:
 
 
 def test_clearing_nothing_writes_nothing(cli: CommandLine) -> None:
-    assert cli.ok("clear", "--yes").out == "Deleted 0 facts\n"
+    result = cli.ok("clear", "--yes")
+    assert result.out == "Deleted 0 facts\n"
+    assert result.err == f"Hint: nothing is stored at {cli.root}\n"
     assert not cli.root.exists()
 
 

@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_read_is_left_out_and_reported(cli: CommandLine) -
 
 def test_an_empty_list_is_empty(cli: CommandLine) -> None:
     result = cli.ok("list")
-    assert (result.out, result.err) == ("", "No facts.\n")
+    assert (result.out, result.err) == ("", f"No facts.\nHint: nothing is stored at {cli.root}\n")
     assert cli.ok("list", "--json").json == {"revision": 0, "facts": [], "problems": []}
     assert not cli.root.exists()
 
@@ -94,6 +94,50 @@ def test_a_search_finds_text_in_any_case_the_highest_confidence_first(cli: Comma
     cli.add("Eats bread.")
     assert cli.ok("search", "Tea", "-q").lines == [high, low]
     assert cli.ok("search", "tea", "-q", "--limit", "1").lines == [high]
+
+
+def test_a_search_that_is_cut_says_so(cli: CommandLine) -> None:
+    for number in range(3):
+        cli.add(f"tea {number}")
+    cut = cli.ok("search", "tea", "--limit", "2")
+    assert len(cut.lines) == 2
+    assert cut.err == "There are more: repeat the command with --limit 20\n"
+    assert cli.ok("search", "tea", "--limit", "2", "--json").json["more"] is True
+    whole = cli.ok("search", "tea", "--limit", "3")
+    assert (len(whole.lines), whole.err) == (3, "")
+    assert cli.ok("search", "tea", "--limit", "3", "--json").json["more"] is False
+
+
+def test_a_search_shows_what_can_be_read_and_reports_the_rest(cli: CommandLine) -> None:
+    good, bad = cli.add("green tea"), cli.add("black tea")
+    file = cli.file_of(bad)
+    file.write_text("no front matter", "utf-8")
+    result = cli("search", "tea")
+    assert result.code == 5
+    assert [line.split("\t")[0] for line in result.lines] == [good]
+    assert str(file) in result.err
+    document = cli("search", "TEA", "--json", "--all-agents").json
+    assert [hit["fact"]["id"] for hit in document["hits"]] == [good]
+    assert [problem["type"] for problem in document["problems"]] == ["Corruption"]
+
+
+@pytest.mark.usefixtures("ids")
+@pytest.mark.parametrize("command", [["list"], ["search", "x"], ["clear", "--yes"]], ids=lambda each: each[0])
+def test_where_nothing_is_found_a_hint_says_what_was_looked_at(cli: CommandLine, command: list[str]) -> None:
+    nowhere = f"{cli.root}x"
+    typo = cli.ok(*command, "--storage-path", nowhere)
+    assert f"Hint: nothing is stored at {nowhere}\n" in typo.err
+    typo = cli.ok(*command, "--user-id", "defualt", "--agent", "coder")
+    assert (
+        f"no facts of the agent coder of the user defualt in {cli.root}; users there are: default" in typo.err
+    )
+    typo = cli.ok(*command, "--agent", "codre")
+    assert "; agents with facts are: __default__, coder, tutor" in typo.err
+
+
+def test_where_facts_are_and_none_is_chosen_there_is_no_hint(cli: CommandLine) -> None:
+    cli.add("x")
+    assert cli.ok("list", "--category", "goal").err == "No facts.\n"
 
 
 def test_a_search_tells_score_and_kind_of_match(cli: CommandLine) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deermem.cli.exits import Declined, UsageError
 from deermem.cli.options import ScopeOptions, with_options
-from deermem.cli.output import is_terminal, visible, write
+from deermem.cli.output import is_terminal, one_line, visible, write
 
 if TYPE_CHECKING:
-    from deermem.model.identity import AgentName
+    from deermem.model.identity import AgentName, UserId
     from deermem.repository import MemoryRepository
 
 
@@ -30,9 +32,10 @@ def clear(
 ) -> None:
     """Delete all facts of an agent, or of all.
 
-    It is one transaction; files of other programs stay. No writer that read before can bring a
-    fact back. Without --yes it asks first.
+    It is one transaction. Facts that cannot be read go too, and are named; files of other programs
+    stay. No writer that read before can bring a fact back. Without --yes it asks first.
     """
+    from deermem.cli.absence import nothing_of
     from deermem.model.changes import ChangeSet
     from deermem.model.manifest import NO_MANIFEST
     from deermem.model.summaries import SummaryPatch
@@ -48,41 +51,62 @@ def clear(
         )
     else:
         changes = ChangeSet(clears=frozenset([scope.agent]), expected_manifest_revision=expected_revision)
+    agent = None if everything else scope.agent
     with options.repository() as repository:
+        count, unread = _survey(repository, scope.user, agent)
         if not yes:
-            _ask(repository, scope.user.raw, None if everything else scope.agent)
+            _ask(scope.user, agent, count, unread)
         delta = repository.apply_changes(scope.user.raw, changes)
+        hint = "" if delta.deleted else nothing_of(repository, scope.user, agent)
     agents = sorted({agent for agent, _ in delta.deleted})
-    count = len(delta.deleted)
     where = f" of {', '.join(agents)}" if agents else ""
+    gone = [path for path in unread if not os.path.lexists(path)]
     options.out.show(
         {
             "revision": delta.revision,
             "deleted": [{"id": fact_id, "agentName": agent} for agent, fact_id in delta.deleted],
+            "unreadable": gone,
         },
-        lines=[f"Deleted {count} fact{'' if count == 1 else 's'}{where}"],
+        lines=[
+            f"Deleted {_facts(len(delta.deleted))}{where}",
+            *(f"Deleted without being read: {one_line(path)}" for path in gone),
+        ],
     )
+    options.out.hint(hint)
 
 
-def _ask(repository: MemoryRepository, user: str | None, agent: AgentName | None) -> None:
+def _survey(repository: MemoryRepository, user: UserId, agent: AgentName | None) -> tuple[int, list[str]]:
+    """Returns how many facts there are to clear, and the files of those that cannot be read."""
+    from deermem.model.identity import Scope
+
+    count = 0
+    unread: list[str] = []
+    for each in repository.list_agents(user.raw) if agent is None else (agent,):
+        snapshot, problems = repository.readable_snapshot(Scope(user, each))
+        count += len(snapshot.facts) + len(problems)
+        unread += [f"{repository.storage_root}/{problem.path}" for problem in problems]
+    return count, unread
+
+
+def _ask(user: UserId, agent: AgentName | None, count: int, unread: Sequence[str]) -> None:
     """Returns if a person says yes.
 
     Raises:
         UsageError: There is nobody to ask.
         Declined: The answer is no.
     """
-    from deermem.model.identity import Scope, UserId
-
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         raise UsageError("there is no terminal to ask at", "add --yes to clear without a question")
-    parsed = UserId.parse(user)
-    agents = repository.list_agents(user) if agent is None else (agent,)
-    count = 0
-    for each in agents:
-        snapshot, problems = repository.readable_snapshot(Scope(parsed, each))
-        count += len(snapshot.facts) + len(problems)
+    for path in unread:
+        write(sys.stderr, f"Cannot be read, and goes too: {one_line(path)}\n")
     what = "and the summaries " if agent is None else f"of the agent {agent} "
-    question = f"Delete {count} fact{'' if count == 1 else 's'} {what}of the user {parsed}? [y/N] "
-    write(sys.stderr, visible(question))
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    write(sys.stderr, visible(f"Delete {_facts(count)} {what}of the user {user}? [y/N] "))
+    answer = sys.stdin.readline()
+    if not answer.endswith("\n"):
+        write(sys.stderr, "\n")  # the input ended, and the cursor stands behind the question
+    if answer.strip().lower() not in ("y", "yes"):
         raise Declined
+
+
+def _facts(count: int) -> str:
+    return f"{count} fact{'' if count == 1 else 's'}"

@@ -66,6 +66,11 @@ class Output:
         if not (self.as_json or self.quiet):
             write(sys.stderr, f"{visible(text)}\n")
 
+    def hint(self, text: str) -> None:
+        """Tells a person what may help, on standard error; nothing if the text is empty."""
+        if text:
+            self.note(f"Hint: {text}")
+
     def report(self, report: Report) -> None:
         """Tells what went wrong: a document on standard output with `--json`, else on standard error."""
         if not self.as_json or report.type == OutputFailed.__name__:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from deermem.model.fact import Fact
     from deermem.model.identity import Scope
     from deermem.repository import FactPage, MemoryRepository
+    from deermem.search.port import Hit
+    from deermem.storage.view import Problem
+
+_MOST: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ def get(options: ScopeOptions, fact_id: FactIdArgument) -> None:
 def list_facts(
     options: ChoiceOptions,
     limit: Annotated[
-        int, typer.Option(min=1, max=1_000, metavar="NUMBER", help="The most facts to show.")
+        int, typer.Option(min=1, max=_MOST, metavar="NUMBER", help="The most facts to show.")
     ] = 100,
     cursor: Annotated[
         str | None, typer.Option(metavar="CURSOR", help="Go on behind what was shown before.")
@@ -87,6 +91,7 @@ def list_facts(
 
     with options.repository() as repository:
         page = _page_of(repository, options, limit, cursor)
+        hint = "" if page.facts or page.problems else _hint_of(repository, options)
     problems = [report_of(problem, options.storage_root) for problem in page.problems]
     document: dict[str, Any] = {"revision": page.revision}
     document["facts"] = [fact_document(fact) for fact in page.facts]
@@ -96,6 +101,7 @@ def list_facts(
     _show_facts(options, document, page.facts)
     if not (page.facts or problems):
         options.out.note("No facts.")
+        options.out.hint(hint)
     if page.next_cursor is not None:
         options.out.note(f"There are more: repeat the command with --cursor {page.next_cursor}")
     options.out.exit_if(problems)
@@ -106,28 +112,69 @@ def search(
     options: ChoiceOptions,
     query: Annotated[str, typer.Argument(metavar="TEXT", show_default=False)],
     limit: Annotated[
-        int, typer.Option(min=1, max=1_000, metavar="NUMBER", help="The most facts to show.")
+        int, typer.Option(min=1, max=_MOST, metavar="NUMBER", help="The most facts to show.")
     ] = 10,
 ) -> None:
     """Find facts that contain a text.
 
-    Upper and lower case are the same; the highest confidence comes first.
+    Upper and lower case are the same; the highest confidence comes first. Files that cannot be read
+    are left out and reported, and the exit code says so.
     """
     from deermem.compat import fact_document
 
     with options.repository() as repository:
-        hits = repository.search_facts(
-            query, options.scopes(repository), top_k=limit, filters=options.filters()
-        )
-    document = {
+        hits, more, unread = _found(repository, options, query, limit)
+        hint = "" if hits or unread else _hint_of(repository, options)
+    problems = [report_of(problem, options.storage_root) for problem in unread]
+    document: dict[str, Any] = {
         "query": query,
         "hits": [
             {"score": hit.score, "matchType": hit.match_type, "fact": fact_document(hit.fact)} for hit in hits
         ],
+        "more": more,
+        "problems": [problem.document()["error"] for problem in problems],
     }
     _show_facts(options, document, [hit.fact for hit in hits])
-    if not hits:
+    if not (hits or problems):
         options.out.note("Nothing found.")
+        options.out.hint(hint)
+    if more:
+        options.out.note(_how_to_see_more(limit))
+    options.out.exit_if(problems)
+
+
+def _found(
+    repository: MemoryRepository, options: ChoiceOptions, query: str, limit: int
+) -> tuple[list[Hit], bool, list[Problem]]:
+    """Returns the hits, whether there are more, and what is wrong with files that were left out."""
+    from deermem.errors import Corruption, UnsupportedFormat
+    from deermem.search.substring import substring_search
+
+    scopes, filters = options.scopes(repository), options.filters()
+    # At the limit of the store itself one more cannot be asked for.
+    asked = min(limit + 1, _MOST)
+    problems: list[Problem] = []
+    try:
+        hits = repository.search_facts(query, scopes, top_k=asked, filters=filters)
+    except (Corruption, UnsupportedFormat) as error:
+        parts = [repository.readable_snapshot(scope) for scope in scopes]
+        problems = [problem for _, found in parts for problem in found] or [error]
+        hits = substring_search((snapshot for snapshot, _ in parts), query, asked, filters)
+    return hits[:limit], len(hits) > limit or len(hits) == _MOST, problems
+
+
+def _how_to_see_more(limit: int) -> str:
+    if limit == _MOST:
+        return f"There may be more than {_MOST:,}: search for a longer text, or for one category or topic"
+    return f"There are more: repeat the command with --limit {min(10 * limit, _MOST)}"
+
+
+def _hint_of(repository: MemoryRepository, options: ChoiceOptions) -> str:
+    """Says what was looked at when nothing was found there."""
+    from deermem.cli.absence import nothing_of
+
+    scope = options.scope
+    return nothing_of(repository, scope.user, None if options.all_agents else scope.agent)
 
 
 def _show_facts(options: ChoiceOptions, document: dict[str, Any], facts: Sequence[Fact]) -> None:
