@@ -28,13 +28,49 @@ def test_a_terminal_gets_colours_and_a_pipe_gets_none(cli: CommandLine, command:
     assert ANSI.search(drawn.out)
 
 
-@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_who_wants_plain_text_gets_it_on_a_terminal_too(cli: CommandLine, variable: str, value: str) -> None:
+def test_who_wants_no_colour_gets_the_table_without_it(cli: CommandLine) -> None:
     cli.add("Likes tea.", "--id", "fact_1")
-    cli.monkeypatch.setenv(variable, value)
-    drawn = cli("list", terminal=True)
-    assert "Likes tea." in drawn.out
-    assert not ANSI.search(drawn.out)
+    coloured = cli("list", terminal=True).out
+    cli.monkeypatch.setenv("NO_COLOR", "1")
+    drawn = cli("list", terminal=True).out
+    assert "Category" in drawn
+    assert not ANSI.search(drawn)
+    assert drawn == ANSI.sub("", coloured)
+
+
+@pytest.mark.parametrize("command", ["list", "get fact_1", "status --all-users", "summaries show"])
+def test_a_dumb_terminal_gets_the_lines_of_a_pipe(cli: CommandLine, command: str) -> None:
+    cli.add("Likes tea.", "--id", "fact_1")
+    cli.ok("summaries", "set", "topOfMind", "tea")
+    cli.monkeypatch.setenv("TERM", "dumb")
+    assert cli(*command.split(), terminal=True).out == cli.ok(*command.split()).out
+
+
+@pytest.mark.parametrize("width", [24, 40, 60, 79])
+def test_a_narrow_terminal_breaks_no_name(cli: CommandLine, width: int) -> None:
+    cli.monkeypatch.setenv("COLUMNS", str(width))
+    cli.monkeypatch.setenv("NO_COLOR", "1")
+    names = ["agent-of-a-long-name", "fact_0123456789abcdef", "category of mine"]
+    cli.add("word " * 30, "--agent", names[0], "--id", names[1], "--category", names[2])
+    lines = cli("list", "--all-agents", terminal=True).lines
+    assert all(len(line) <= width for line in lines)
+    assert all(any(name in line for line in lines) for name in names)
+    assert " ".join(" ".join(lines).split()).count("word") == 30
+
+
+def test_with_room_for_it_a_list_is_one_table(cli: CommandLine) -> None:
+    cli.monkeypatch.setenv("COLUMNS", "80")
+    cli.monkeypatch.setenv("NO_COLOR", "1")
+    fact_id = cli.add("Likes tea.")
+    assert any(fact_id in line and "Likes tea." in line for line in cli("list", terminal=True).lines)
+
+
+def test_a_narrow_terminal_breaks_no_user(cli: CommandLine) -> None:
+    cli.monkeypatch.setenv("COLUMNS", "40")
+    cli.monkeypatch.setenv("NO_COLOR", "1")
+    cli.add("x", "--user-id", "a-user-of-a-rather-long-name")
+    lines = [line.strip() for line in cli("status", "--all-users", terminal=True).lines]
+    assert lines[lines.index("a-user-of-a-rather-long-name") + 1] == "revision 1  agents 1  facts 1"
 
 
 def test_a_title_is_not_taken_for_markup(cli: CommandLine) -> None:

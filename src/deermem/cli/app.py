@@ -8,10 +8,10 @@ from typing import Annotated, Final
 import typer
 
 from deermem.cli import changes, clearing, demo, places, queries, serve, status, summaries, token
-from deermem.cli.output import wants_style, write
+from deermem.cli.output import can_draw, write
 
-# Boxes are for a person at a terminal; pipes and NO_COLOR get plain text, which is also made faster.
-_MARKUP: Final = "rich" if wants_style() else None
+# Boxes are for a person at a terminal; pipes get plain text, which is also made faster.
+_MARKUP: Final = "rich" if can_draw() else None
 
 app: Final = typer.Typer(
     add_completion=False,

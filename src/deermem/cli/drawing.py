@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +17,11 @@ from rich.tree import Tree
 from deermem.cli.output import visible
 from deermem.cli.texts import fact_cells, fact_properties
 from deermem.model.fact import Fact
+
+_GAP: Final = 2
+_LEAST_LONG: Final = 30
+_STYLES: Final = {"Agent": "magenta", "Id": "cyan"}
+_SIDES: Final[dict[str, Literal["right"]]] = {"Conf.": "right"}
 
 
 def fact_panel(fact: Fact) -> RenderableType:
@@ -26,18 +34,74 @@ def fact_panel(fact: Fact) -> RenderableType:
     return Group(*parts)
 
 
-def fact_table(facts: Iterable[Fact], *, with_agent: bool) -> Table:
+def fact_list(facts: Iterable[Fact], *, with_agent: bool) -> RenderableType:
     """Draws a list of facts."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    if with_agent:
-        table.add_column("Agent", style="magenta", overflow="fold")
-    table.add_column("Id", style="cyan", no_wrap=True)
-    table.add_column("Category", overflow="fold")
-    table.add_column("Conf.", justify="right")
-    table.add_column("Title", ratio=1, overflow="fold")
-    for fact in facts:
-        table.add_row(*(Text(cell) for cell in fact_cells(fact, with_agent=with_agent)))
-    return table
+    names = (
+        ("Agent", "Id", "Category", "Conf.", "Title") if with_agent else ("Id", "Category", "Conf.", "Title")
+    )
+    return Listing(names, [fact_cells(fact, with_agent=with_agent) for fact in facts], names.index("Title"))
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Is a table where there is room for it, and else two lines for each row.
+
+    Only the cells of one column, the long one, may be broken.
+    """
+
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    long: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draws for the width at hand."""
+        del console
+        widths = [max(map(cell_len, column)) for column in zip(self.names, *self.rows, strict=True)]
+        short = sum(width + _GAP for index, width in enumerate(widths) if index != self.long)
+        if short + min(widths[self.long], _LEAST_LONG) <= options.max_width:
+            yield self._table()
+        else:
+            for row in self.rows:
+                yield from self._stacked(row, options.max_width)
+
+    def _table(self) -> Table:
+        drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for index, name in enumerate(self.names):
+            if index == self.long:
+                drawn.add_column(name, overflow="fold")
+            else:
+                drawn.add_column(
+                    name, no_wrap=True, style=_STYLES.get(name, ""), justify=_SIDES.get(name, "left")
+                )
+        for row in self.rows:
+            drawn.add_row(*(Text(cell) for cell in row))
+        return drawn
+
+    def _stacked(self, row: Sequence[str], width: int) -> Iterable[RenderableType]:
+        """Yields the long cell on a line of its own: above the others if it comes first, else below."""
+        first = self.long == 0
+        cells = [
+            Text(f"{name.lower()} {cell}" if first else cell, style=_STYLES.get(name, ""))
+            for index, (name, cell) in enumerate(zip(self.names, row, strict=True))
+            if index != self.long
+        ]
+        above, below = [Text(row[self.long])], _packed(cells, width - _GAP)
+        if not first:
+            above, below = _packed(cells, width), above
+        yield from above
+        for line in below:
+            yield Padding(line, (0, 0, 0, _GAP))
+
+
+def _packed(cells: Iterable[Text], width: int) -> list[Text]:
+    """Returns cells side by side, on as many lines as they need; only a cell too long for one is broken."""
+    lines: list[Text] = []
+    for cell in cells:
+        if lines and lines[-1].cell_len + _GAP + cell.cell_len <= width:
+            lines[-1] = Text.assemble(lines[-1], " " * _GAP, cell)
+        else:
+            lines.append(cell)
+    return lines
 
 
 def properties(rows: Iterable[tuple[str, str]]) -> Table:
@@ -48,16 +112,6 @@ def properties(rows: Iterable[tuple[str, str]]) -> Table:
     for name, value in rows:
         table.add_row(name, Text(visible(value)))
     return table
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Draws a table of short cells."""
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        drawn.add_column(column, overflow="fold")
-    for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
-    return drawn
 
 
 def tree(title: str, paths: Iterable[str]) -> Tree:

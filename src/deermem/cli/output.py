@@ -50,13 +50,13 @@ class Output:
             document: With `--json`.
             lines: Otherwise.
             brief: Otherwise, with `--quiet`: what a script reads, without a word more.
-            drawn: Instead of `lines` on a terminal.
+            drawn: Instead of `lines` on a terminal that can show it.
         """
         if self.as_json:
             write(sys.stdout, json_text(document))
         elif self.quiet:
             _write_lines(brief)
-        elif drawn is not None and is_terminal(sys.stdout):
+        elif drawn is not None and can_draw():
             write(sys.stdout, _rendered(drawn()))
         else:
             _write_lines(lines)
@@ -122,10 +122,9 @@ def is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
-def wants_style() -> bool:
-    """Tells whether standard output may have colours: a terminal that can, and no wish for plain text."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return is_terminal(sys.stdout) and not plain
+def can_draw() -> bool:
+    """Tells whether standard output is a terminal that can show more than lines."""
+    return is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb"
 
 
 def use_utf8() -> None:
@@ -168,7 +167,7 @@ def silence(stream: TextIO) -> None:
 def _rendered(renderable: RenderableType) -> str:
     from rich.console import Console, detect_legacy_windows
 
-    plain = not wants_style() or detect_legacy_windows()
+    plain = bool(os.environ.get("NO_COLOR")) or detect_legacy_windows()
     console = Console(
         file=io.StringIO(),
         force_terminal=True,

@@ -181,9 +181,9 @@ def _show_facts(options: ChoiceOptions, document: dict[str, Any], facts: Sequenc
     from deermem.cli.texts import fact_cells
 
     def drawn() -> RenderableType:
-        from deermem.cli.drawing import fact_table
+        from deermem.cli.drawing import fact_list
 
-        return fact_table(facts, with_agent=options.all_agents)
+        return fact_list(facts, with_agent=options.all_agents)
 
     rows = (fact_cells(fact, with_agent=options.all_agents) for fact in facts)
     options.out.show(

@@ -118,9 +118,9 @@ def _cells(memory: Memory) -> list[str]:
 def _drawn(rows: Sequence[tuple[str, str]], memories: Sequence[Memory]) -> RenderableType:
     from rich.console import Group
 
-    from deermem.cli.drawing import properties, table
+    from deermem.cli.drawing import Listing, properties
 
     if not memories:
         return properties(rows)
     columns = ("User", "Revision", "Agents", "Facts", "Journal", "Problems")
-    return Group(properties(rows), table(columns, [_cells(memory) for memory in memories]))
+    return Group(properties(rows), Listing(columns, [_cells(memory) for memory in memories], long=0))
