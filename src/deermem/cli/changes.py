@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deermem.cli import numbers
 from deermem.cli.exits import UsageError
 from deermem.cli.options import FactIdArgument, ScopeOptions, with_options
 
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 ExpectedRevision = Annotated[
     int | None,
-    typer.Option(min=1, metavar="NUMBER", help="Refuse if the fact is at another revision."),
+    typer.Option(
+        parser=numbers.whole_number("--expected-revision", 1),
+        metavar="NUMBER",
+        help="Refuse if the fact is at another revision.",
+    ),
 ]
 
 
@@ -30,7 +35,9 @@ class FieldOptions(ScopeOptions):
             help="preference correction context goal behavior identity constraint decision, or your own.",
         ),
     ] = None
-    confidence: Annotated[float | None, typer.Option(metavar="NUMBER", help="From 0 to 1.")] = None
+    confidence: Annotated[
+        float | None, typer.Option(parser=numbers.confidence, metavar="NUMBER", help="From 0 to 1.")
+    ] = None
     title: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="One line; without it, the first line of the content."),
@@ -67,7 +74,8 @@ def add(
 ) -> None:
     """Add a fact, unless its text is stored already.
 
-    Its source is `manual` unless another is given. With --quiet only its id is printed.
+    What is not given is: the category `context`, the confidence 0.5, the source `manual`. With --quiet
+    only its id is printed.
     """
     from deermem.cli.texts import given_text
     from deermem.model.fact import FactDraft

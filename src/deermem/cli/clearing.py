@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deermem.cli.exits import Declined, UsageError
+from deermem.cli.numbers import whole_number
 from deermem.cli.options import ScopeOptions, with_options
 from deermem.cli.output import is_terminal, one_line, visible, write
 
@@ -27,7 +28,11 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     expected_revision: Annotated[
         int | None,
-        typer.Option(min=0, metavar="NUMBER", help="Refuse if memory.json is at another revision."),
+        typer.Option(
+            parser=whole_number("--expected-revision", 0),
+            metavar="NUMBER",
+            help="Refuse if memory.json is at another revision.",
+        ),
     ] = None,
 ) -> None:
     """Delete all facts of an agent, or of all.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from deermem.cli.exits import UsageError, report_of
+from deermem.cli.numbers import whole_number
 from deermem.cli.options import FactIdArgument, ScopeOptions, with_options
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from deermem.storage.view import Problem
 
 _MOST: Final = 1_000
+_limit: Final = whole_number("--limit", 1, _MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def get(options: ScopeOptions, fact_id: FactIdArgument) -> None:
 def list_facts(
     options: ChoiceOptions,
     limit: Annotated[
-        int, typer.Option(min=1, max=_MOST, metavar="NUMBER", help="The most facts to show.")
+        int, typer.Option(parser=_limit, metavar="NUMBER", help="The most facts to show, at most 1,000.")
     ] = 100,
     cursor: Annotated[
         str | None, typer.Option(metavar="CURSOR", help="Go on behind what was shown before.")
@@ -112,7 +114,7 @@ def search(
     options: ChoiceOptions,
     query: Annotated[str, typer.Argument(metavar="TEXT", show_default=False)],
     limit: Annotated[
-        int, typer.Option(min=1, max=_MOST, metavar="NUMBER", help="The most facts to show.")
+        int, typer.Option(parser=_limit, metavar="NUMBER", help="The most facts to show, at most 1,000.")
     ] = 10,
 ) -> None:
     """Find facts that contain a text.

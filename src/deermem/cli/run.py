@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from deermem.cli.app import app
 from deermem.cli.exits import ExitCode, Report, report_of
+from deermem.cli.helping import without_types
 from deermem.cli.output import Output, silence, use_utf8
 
 # Typer brings its own copy of Click, or in older releases the real one: the base of their errors is
@@ -44,6 +45,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: Sequence[str], out: Output) -> int:
     command = _command()
+    if not {"-h", "--help"}.isdisjoint(arguments):
+        without_types(command)
     try:
         with command.make_context("deermem", list(arguments)) as context:
             command.invoke(context)

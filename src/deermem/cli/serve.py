@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from deermem.cli.exits import UsageError
+from deermem.cli.numbers import whole_number
 from deermem.cli.options import StoreOptions, with_options
 
 _LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -21,7 +22,12 @@ def serve(
     options: StoreOptions,
     host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen [127.0.0.1].")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="The port; 0 takes a free one [8431].")
+        int | None,
+        typer.Option(
+            parser=whole_number("--port", 0, 65_535),
+            metavar="PORT",
+            help="The port; 0 takes a free one [8431].",
+        ),
     ] = None,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="A settings file, TOML or YAML.")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse everything that writes.")] = False,

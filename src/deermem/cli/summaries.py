@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from deermem.cli.exits import UsageError
+from deermem.cli.numbers import whole_number
 from deermem.cli.options import UserOptions, with_options
 from deermem.cli.output import one_line
 
@@ -43,7 +44,11 @@ def set_summary(
     ],
     expected_revision: Annotated[
         int | None,
-        typer.Option(min=0, metavar="NUMBER", help="Refuse if memory.json is at another revision."),
+        typer.Option(
+            parser=whole_number("--expected-revision", 0),
+            metavar="NUMBER",
+            help="Refuse if memory.json is at another revision.",
+        ),
     ] = None,
 ) -> None:
     """Set one summary; the others stay."""
