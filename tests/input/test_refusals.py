@@ -131,7 +131,7 @@ REFUSED: dict[str, tuple[str, Call]] = {
         lambda store: store.update_summaries("alice", SummaryPatch({WORK: Section("a", extra='{"n":NaN}')})),
     ),
     "a summary whose unknown fields are no JSON": (
-        "summaries",
+        "summaries.user.workContext.extra",
         lambda store: store.update_summaries("alice", SummaryPatch({WORK: Section("a", extra="{")})),
     ),
 }

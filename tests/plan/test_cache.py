@@ -297,7 +297,8 @@ def test_a_point_operation_reads_one_fact_file_and_lists_no_shard(tmp_path: Path
     assert {call.path for call in disk.calls if call.kind == "read" and call.path.endswith(".md")} == {
         fact_path(tmp_path, ALICE, "x").relative_to(tmp_path).as_posix()
     }
-    assert all(call.path.endswith(".recovery") for call in disk.calls if call.kind == "names")
+    listed = {call.path for call in disk.calls if call.kind == "names"}
+    assert listed == {"users/alice", "users/alice/.recovery"}
     assert disk.count("identities") == 0
 
 

@@ -61,6 +61,9 @@ class WatchedFileSystem:
         self.enter("make_root", ".")
         self._inner.make_root()
 
+    def accept_root(self) -> None:
+        self._inner.accept_root()
+
     def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
 
@@ -143,6 +146,9 @@ class WatchedDirectory:
     def make_child(self, name: str) -> bool:
         self._enter("make_child", name)
         return self._inner.make_child(name)
+
+    def check_changeable(self) -> None:
+        self._inner.check_changeable()
 
     def remove_child(self, name: str) -> None:
         self._enter("remove_child", name)

@@ -14,7 +14,7 @@ from deermem.model.identity import AgentName, stored_agent_name
 from deermem.model.resolution import Fences
 
 FENCES_FORMAT: Final = 1
-MAX_FENCES_BYTES: Final = 20_000_000
+MAX_FENCES_BYTES: Final = 4_000_000
 
 
 def encode_fences(fences: Fences) -> bytes:

@@ -24,7 +24,7 @@ from deermem.model.rules import MAX_COUNT
 from deermem.model.summaries import SECTIONS, Section, SectionKey, Summaries
 from deermem.model.timestamps import parse_timestamp
 
-MAX_MANIFEST_BYTES: Final = 50_000_000
+MAX_MANIFEST_BYTES: Final = 4_000_000
 
 _KNOWN: Final = ("version", "revision", "lastUpdated", "user", "history")
 _LEGACY_KEYS: Final = ("facts",)

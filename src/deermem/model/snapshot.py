@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from deermem.model.fact import Fact
 from deermem.model.identity import FactId, Scope
@@ -30,6 +31,9 @@ class Snapshot:
         by_id = {fact.id: fact for fact in facts}
         ordered = tuple(by_id[fact_id] for fact_id in sorted(by_id))
         return cls(scope, manifest, ordered, MappingProxyType(by_id))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Snapshot.of, (self.scope, self.manifest, self.facts))
 
     @property
     def revision(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -81,6 +82,9 @@ class SummaryPatch:
                 raise InvalidInputError("summaries", f"{key!r} is not one of {SECTION_KEYS}")
             _check_section(f"summaries.{'.'.join(key)}", section)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_patch_of, (dict(self.sections),))
+
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> SummaryPatch:
         """Reads `{"user": {"workContext": {"summary": ..., "updatedAt": ...}}, "history": {...}}`.
@@ -145,3 +149,19 @@ def _check_section(name: str, section: Any) -> None:
         raise InvalidInputError(f"{name}.summary", f"is larger than {MAX_SUMMARY_BYTES:,} bytes")
     if section.updated_at != "":
         parse_timestamp(section.updated_at, f"{name}.updatedAt")
+    if section.extra:
+        _check_extra(f"{name}.extra", section.extra)
+
+
+def _check_extra(name: str, extra: str) -> None:
+    try:
+        keys = json.loads(extra) if len(extra) <= MAX_SUMMARY_BYTES else None
+    except (ValueError, RecursionError, TypeError):
+        keys = None
+    if not isinstance(keys, dict) or not keys.keys().isdisjoint(("summary", "updatedAt")):
+        raise InvalidInputError(name, "must be a JSON object without summary and updatedAt")
+    check_utf8(name, extra)
+
+
+def _patch_of(sections: dict[SectionKey, Section]) -> SummaryPatch:
+    return SummaryPatch(MappingProxyType(sections))

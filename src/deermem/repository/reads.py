@@ -118,6 +118,7 @@ class Reads(RepositoryCore):
     def reload(self, scope: Scope) -> Snapshot:
         """Forgets what is cached of a user and reads again; edits made by hand are seen then."""
         self._engine.cache.forget_user(scope.user)
+        self._engine.file_system.accept_root()
         self._indexer.mark_stale(scope.user)
         return self.snapshot(scope)
 

@@ -31,11 +31,12 @@ from deermem.model.hand_edits import is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope, UserId, stored_agent_name
 from deermem.model.manifest import NO_MANIFEST, Manifest
 from deermem.model.resolution import NO_FENCES, Fences
+from deermem.storage.fact_files import MAX_FACT_FILE_BYTES, holds_a_fact, id_in, is_own_name
 from deermem.storage.open_directories import OpenDirectories
 from deermem.storage.opening import refuse_devices, trusted
 from deermem.storage.port import Directory, FileIdentity, UnexpectedFileType
 
-MAX_FACT_FILE_BYTES: Final = 2_000_000
+Problem = Corruption | UnsupportedFormat
 
 
 class ManifestImage(NamedTuple):
@@ -156,7 +157,7 @@ class Bucket(OpenDirectories):
         try:
             with self.directory_at(parts[:-1]) as shard, trusted():
                 data, identity = shard.read(name, MAX_FACT_FILE_BYTES)
-                if not _is_own_name(shard, name):
+                if not is_own_name(shard, name):
                     raise InvalidInputError("id", f"{fact_id!r} differs only in case from another fact's id")
         except FileNotFoundError:
             return None
@@ -194,15 +195,24 @@ class Bucket(OpenDirectories):
         """Lists an agent's fact files; foreign files and stray copies are left out.
 
         In the shard that it belongs to a file is known by its name alone; elsewhere it may be a note.
+
+        Raises:
+            Corruption: A directory or a link lies where a fact should be.
         """
         found: list[FactFile] = []
         for shard, directory in self._shards(agent):
-            for name in directory.names():
+            for name, identity in directory.identities().items():
                 fact_id = fact_id_of(name)
-                if fact_id is not None and (
-                    is_in_own_shard(fact_id, shard) or _holds_a_fact(directory, name)
-                ):
-                    found.append(FactFile(shard, fact_id))
+                if fact_id is None:
+                    continue
+                if not is_in_own_shard(fact_id, shard):
+                    if holds_a_fact(directory, name):
+                        found.append(FactFile(shard, fact_id))
+                    continue
+                if identity is None:
+                    path = self.path_of((*facts_parts(agent), shard, name))
+                    raise Corruption(path, "is not a regular file")
+                found.append(FactFile(shard, fact_id))
         return found
 
     def read_facts(
@@ -210,7 +220,7 @@ class Bucket(OpenDirectories):
         scope: Scope,
         known: Mapping[FactId, StoredFact],
         young_after: int | None,
-        problems: list[Corruption | UnsupportedFormat] | None = None,
+        problems: list[Problem] | None = None,
     ) -> dict[FactId, StoredFact]:
         """Reads all facts of a scope, and only those that changed since `known` was read.
 
@@ -224,7 +234,7 @@ class Bucket(OpenDirectories):
         """
         found: dict[FactId, StoredFact] = {}
         oldest = 0 if young_after is None else young_after
-        for shard, directory in self._shards(scope.agent):
+        for shard, directory in self._shards(scope.agent, problems):
             # Without anything to compare with, the identities that reading shows are enough.
             entries = directory.identities() if known else dict.fromkeys(directory.names())
             for name, identity in entries.items():
@@ -267,12 +277,15 @@ class Bucket(OpenDirectories):
             error.path = self.path_of((*facts_parts(scope.agent), shard, name))
             error.args = (error.path, *error.args[1:])
             raise
-        if _looks_like_a_fact(data):
+        if id_in(data) == fact_id:
             path = self.path_of((*facts_parts(scope.agent), shard, name))
             raise Corruption(path, f"lies in the wrong shard, not in {shard_of(fact_id)}")
         return None, identity
 
-    def _shards(self, agent: AgentName) -> Iterator[tuple[str, Directory]]:
+    def _shards(
+        self, agent: AgentName, problems: list[Problem] | None = None
+    ) -> Iterator[tuple[str, Directory]]:
+        """Opens one shard after the other; one that cannot be trusted is raised, or noted in `problems`."""
         if self._windows_names:
             refuse_devices(agent)
         with ExitStack() as stack:
@@ -281,25 +294,13 @@ class Bucket(OpenDirectories):
             except FileNotFoundError:
                 return
             for name in filter(is_shard, facts.names()):
-                with trusted(), facts.child(name) as shard:
+                try:
+                    shard = facts.child(name)
+                except UnexpectedFileType as error:
+                    problem = Corruption(error.path, error.reason)
+                    if problems is None:
+                        raise problem from None
+                    problems.append(problem)
+                    continue
+                with trusted(), shard:
                     yield name, shard
-
-
-def _looks_like_a_fact(data: bytes) -> bool:
-    return data.lstrip(b"\xef\xbb\xbf\r\n").startswith(b"---")
-
-
-def _holds_a_fact(directory: Directory, name: str) -> bool:
-    try:
-        return _looks_like_a_fact(directory.read(name, MAX_FACT_FILE_BYTES)[0])
-    except (FileNotFoundError, UnexpectedFileType):
-        return False
-
-
-def _is_own_name(shard: Directory, name: str) -> bool:
-    """Tells whether a file that was opened has exactly this name; costly only where case is ignored."""
-    try:
-        shard.identify(name.swapcase())
-    except (FileNotFoundError, UnexpectedFileType):
-        return True
-    return name in shard.names()

@@ -47,7 +47,7 @@ def sweep(bucket: Bucket, recovery: Directory) -> None:
     if orphans:
         bucket.directory.sync()
     for name in orphans:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, IsADirectoryError):
             recovery.unlink(name)
 
 
@@ -149,7 +149,8 @@ def _place_files(bucket: Bucket, journal: Journal, place: Callable[[Image, Direc
             for image in writes.get(parts, ()):
                 place(image, directory)
             for name in deletes.get(parts, ()):
-                with suppress(FileNotFoundError):
+                # What became a directory meanwhile is no fact any more, and must not block the rest.
+                with suppress(FileNotFoundError, IsADirectoryError):
                     directory.unlink(name)
             # The fences lie beside memory.json, and have to be durable before it all the same.
             directory.sync()

@@ -43,13 +43,25 @@ class Turns:
             waiter = threading.Lock()
             waiter.acquire()
             self._waiters.append(waiter)
-        if not waiter.acquire(timeout=max(timeout, 0)):
-            with self._mutex:
-                if waiter in self._waiters:
-                    self._waiters.remove(waiter)
-                    return False
+        try:
+            came = waiter.acquire(timeout=max(timeout, 0))
+        except BaseException:
+            # A signal's handler raised: the turn must not be handed to somebody who went away.
+            if not self._give_up(waiter):
+                self.release()
+            raise
+        if not came and self._give_up(waiter):
+            return False
         self._owner = threading.get_ident()
         return True
+
+    def _give_up(self, waiter: threading.Lock) -> bool:
+        """Leaves the queue; `False` when the turn had come already."""
+        with self._mutex:
+            if waiter not in self._waiters:
+                return False
+            self._waiters.remove(waiter)
+            return True
 
     def release(self) -> None:
         """Hands the turn to the one who waits longest."""

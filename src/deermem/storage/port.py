@@ -129,6 +129,15 @@ class Directory(Protocol):
         """Removes a file's name; durable after `sync`."""
         ...
 
+    def check_changeable(self) -> None:
+        """Makes sure that files can be moved into this directory and removed from it.
+
+        Raises:
+            PermissionError: The process may not.
+            OSError: EXDEV, when the directory is on another file system than the storage root.
+        """
+        ...
+
     def remove_child(self, name: str) -> None:
         """Removes an empty directory; durable after `sync`.
 
@@ -183,6 +192,10 @@ class FileSystem(Protocol):
 
     def make_root(self) -> None:
         """Makes the storage root, and its parents, durable."""
+        ...
+
+    def accept_root(self) -> None:
+        """Takes the file system that lies at the root from now on for the right one, as after a remount."""
         ...
 
     def wait(self, seconds: float) -> None:

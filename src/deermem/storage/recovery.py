@@ -39,7 +39,9 @@ def recover(bucket: Bucket) -> bool:
                     "completing an interrupted change to revision %d of %s", journal.revision, bucket.user
                 )
                 reapply(bucket, recovery, journal)
-            bucket.directory.unlink(JOURNAL)
+            # On a stale network client the journal that was found may be gone already.
+            with suppress(FileNotFoundError):
+                bucket.directory.unlink(JOURNAL)
     with suppress(FileNotFoundError), bucket.directory_at((RECOVERY,)) as recovery:
         sweep(bucket, recovery)
     return journal is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from deermem.errors import CommitInDoubt, Corruption, FactConflict, InvalidInputError
@@ -18,12 +19,12 @@ from deermem.model.hand_edits import differs, is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope
 from deermem.model.resolution import NO_FENCES, Before, Resolution, resolve
 from deermem.storage.bucket import (
-    MAX_FACT_FILE_BYTES,
     Bucket,
     FactFile,
     ManifestImage,
     StoredFact,
 )
+from deermem.storage.fact_files import MAX_FACT_FILE_BYTES
 from deermem.storage.journal import (
     Staged,
     apply,
@@ -97,6 +98,8 @@ def commit(
     deletes = (*sorted(side_files), *_paths_to_delete(resolution, listed))
     for directory in dict.fromkeys(parts[:-1] for parts, _ in files if is_below_agents(parts)):
         prepare_shard(bucket, directory)
+    for directory in dict.fromkeys(parts[:-1] for parts in (*(parts for parts, _ in files), *deletes)):
+        _check_changeable(bucket, directory)
     with bucket.directory_at((RECOVERY,), make=True) as recovery:
         try:
             staged = stage(recovery, operation, revisions, files, manifest, deletes)
@@ -122,6 +125,12 @@ def check_first(resolution: Resolution, *, windows_names: bool) -> None:
             refuse_devices(fact.scope.agent, fact.id)
     _encode_files(resolution)
     encode_manifest(resolution.manifest)
+
+
+def _check_changeable(bucket: Bucket, parts: Parts) -> None:
+    """Makes sure that names in a directory can be changed, before that is promised."""
+    with suppress(FileNotFoundError), bucket.directory_at(parts) as directory:
+        directory.check_changeable()
 
 
 def _promise(bucket: Bucket, recovery: Directory, staged: Staged) -> None:
@@ -172,7 +181,7 @@ def _read_before(
         user=bucket.user,
         manifest=base.manifest,
         facts=facts,
-        listed={agent: tuple(file.fact_id for file in files) for agent, files in listed.items()},
+        listed={agent: tuple({file.fact_id: None for file in files}) for agent, files in listed.items()},
         fences=bucket.read_fences() if stale or clears else NO_FENCES,
     )
 

@@ -44,6 +44,9 @@ class SimulatedFileSystem(SimulatedProcess):
             self.perform(StepKind.MKDIR, ROOT, lambda: self.disk.state.make_directory(TOP, ROOT))
         self.change(StepKind.SYNC, "..", lambda: self.disk.state.sync_directory(TOP))
 
+    def accept_root(self) -> None:
+        """Does nothing: there is one file system."""
+
     def wait(self, seconds: float) -> None:
         """Lets the disk's clock run on."""
         self.perform(StepKind.WAIT, f"{seconds} s", lambda: self.disk.advance(seconds))
@@ -163,6 +166,9 @@ class SimulatedDirectory:
 
         self.check(name)
         self.owner.change(StepKind.UNLINK, self.at(name), effect)
+
+    def check_changeable(self) -> None:
+        """Does nothing: the simulated disk knows no permissions."""
 
     def remove_child(self, name: str) -> None:
         """Removes an empty directory."""

@@ -48,7 +48,7 @@ class LocalFileSystem:
         self.directory_mode = directory_mode
         self.file_mode = file_mode
         self._descriptors = descriptors
-        self._device: int | None = None
+        self.device: int | None = None
         if self._root.exists() and not self._root.is_dir():
             raise InvalidInputError("storage_path", f"{self._root} is not a directory")
 
@@ -70,9 +70,9 @@ class LocalFileSystem:
                 vanished looks like an empty directory and must not be taken for an empty store.
         """
         device = os.stat(self._root_path).st_dev
-        if self._device is None:
-            self._device = device
-        elif self._device != device:
+        if self.device is None:
+            self.device = device
+        elif self.device != device:
             raise OSError(errno.ESTALE, "the storage root is on another file system than before", self.root)
         if not self._descriptors:
             return PathDirectory(self, ".", self._root_path)
@@ -89,6 +89,10 @@ class LocalFileSystem:
             # A parent that belongs to somebody else cannot be opened, and got no entry from us.
             with suppress(PermissionError):
                 sync_directory_at(path.parent)
+
+    def accept_root(self) -> None:
+        """Takes the file system that lies at the root from now on for the right one."""
+        self.device = None
 
     def wait(self, seconds: float) -> None:
         """Sleeps."""

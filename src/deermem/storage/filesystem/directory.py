@@ -35,6 +35,7 @@ class Owner(Protocol):
 
     directory_mode: int
     file_mode: int
+    device: int | None
 
     def wait(self, seconds: float) -> None:
         """Lets time pass."""
@@ -146,6 +147,14 @@ class LocalDirectory:
     def unlink(self, name: str) -> None:
         """Removes a file's name."""
         os.unlink(name, dir_fd=self.descriptor)
+
+    def check_changeable(self) -> None:
+        """Makes sure that names in this directory can be changed."""
+        effective = os.access in os.supports_effective_ids
+        if not os.access(".", os.W_OK | os.X_OK, dir_fd=self.descriptor, effective_ids=effective):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), self._path)
+        if self._owner.device not in (None, os.fstat(self.descriptor).st_dev):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), self._path)
 
     def remove_child(self, name: str) -> None:
         """Removes an empty directory."""

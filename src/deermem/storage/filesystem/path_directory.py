@@ -80,6 +80,9 @@ class PathDirectory(LocalDirectory):
         """Removes a file's name, patiently."""
         self._patiently(lambda: os.unlink(self._full(name)))
 
+    def check_changeable(self) -> None:
+        """Does nothing: what Windows allows shows only when it is tried."""
+
     def remove_child(self, name: str) -> None:
         """Removes an empty directory, patiently."""
         self._patiently(lambda: os.rmdir(self._full(name)))
