@@ -157,6 +157,10 @@ _HOMES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("deermem")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -33,3 +33,7 @@ def test_every_public_name_is_documented() -> None:
     text = re.sub(r"^```.*?^```", "", pages, flags=re.DOTALL | re.MULTILINE)  # an example explains nothing
     code_words = {word for span in re.findall(r"`([^`]+)`", text) for word in re.findall(r"\w+", span)}
     assert [name for name in deermem.__all__ if name not in code_words] == []
+
+
+def test_the_package_tells_its_version() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", deermem.__version__)

@@ -200,3 +200,10 @@ def test_works_that_wait_can_be_taken_back_and_others_put_after_them() -> None:
     go_on.set()
     assert all(ended.wait(PATIENCE) for ended in lifetimes.values())
     assert sorted(ran) == ["after", "holds", "other"]
+
+
+def test_a_manager_closes_at_the_end_of_its_block(tmp_path: Path) -> None:
+    with DeerMem({"storage_path": str(tmp_path)}) as manager:
+        manager.create_fact("A text.", user_id="alice")
+    with pytest.raises(MemoryManagerClosed):
+        manager.get_memory(user_id="alice")

@@ -242,3 +242,9 @@ def test_a_clock_that_stands_still_still_tells_two_revisions_apart(tmp_path: Pat
     assert first.created_at != second.created_at
     with pytest.raises(RevisionConflict):
         frozen.upsert_fact(ALICE, first.draft(content="b"), expected=first)
+
+
+def test_an_edit_of_an_unknown_field_or_of_the_id_is_refused_by_its_name(store: MemoryRepository) -> None:
+    for field in ("confidnce", "id", "revision"):
+        with pytest.raises(InvalidInputError, match=field):
+            store.edit_fact(ALICE, "x", {field: "1"})

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, Self, TypeVar
 
 from deermem.config import DeerMemConfig
 from deermem.errors import InvalidInputError, MemoryCorruptionError
@@ -100,6 +100,12 @@ class ManagerCore(MemoryManager):
         if isinstance(timeout, bool) or not isinstance(timeout, int | float) or math.isnan(timeout):
             raise InvalidInputError("timeout", "must be a number of seconds")
         return self._lifetime.wait(timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Refuses what comes, waits for what is at the store, and releases everything.

@@ -112,6 +112,9 @@ class Fact:
             InvalidInputError: A changed field breaks its rule.
         """
         values = {f.name: getattr(self, f.name) for f in fields(FactDraft)}
+        for name in changes:
+            if name not in values or name == "id":
+                raise InvalidInputError(str(name), "is no field of a fact that can be changed")
         if self.title == derive_title(self.content):
             values["title"] = None
         values["category"] = self.category_extension or self.category
