@@ -78,10 +78,14 @@ def add(
     only its id is printed.
     """
     from deermem.cli.texts import given_text
+    from deermem.errors import InvalidInputError
     from deermem.model.fact import FactDraft
     from deermem.model.identity import parse_fact_id
 
-    wanted = None if fact_id is None else parse_fact_id(fact_id)
+    try:
+        wanted = None if fact_id is None else parse_fact_id(fact_id)
+    except InvalidInputError as error:  # the field `id` would bring a hint on ids that are there
+        raise InvalidInputError("the fact id", error.reason) from None
     text = given_text("content", content, options.out)
     draft = FactDraft(**{"content": text, "id": wanted, "source": "manual", **options.fields()})
     with options.repository() as repository:
@@ -135,17 +139,18 @@ def delete(
 ) -> None:
     """Delete facts: all of them or none.
 
-    If one is not there, nothing is deleted.
+    If one is not there, nothing is deleted; one that is named twice counts once.
     """
     from deermem.errors import FactNotFoundError
     from deermem.model.changes import ANYTHING, AtRevision, ChangeSet, Delete
     from deermem.model.identity import parse_fact_id
 
-    if expected_revision is not None and len(fact_ids) > 1:
+    wanted = dict.fromkeys(map(parse_fact_id, fact_ids))
+    if expected_revision is not None and len(wanted) > 1:
         raise UsageError("--expected-revision goes with one fact only")
     scope = options.scope
     expected = ANYTHING if expected_revision is None else AtRevision(expected_revision)
-    deletes = tuple(Delete(scope.agent, parse_fact_id(each), expected) for each in fact_ids)
+    deletes = tuple(Delete(scope.agent, each, expected) for each in wanted)
     changes = ChangeSet(deletes=deletes)
     with options.repository() as repository:
         for each in deletes:

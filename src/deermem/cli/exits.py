@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from types import MappingProxyType
@@ -103,7 +104,7 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "source": "the source",
         "storage_path": "the storage path",
         "title": "the title",
-        "topics": "the topics",
+        "topics": "a topic",
         "user_id": "the user id",
     }
 )
@@ -118,6 +119,11 @@ _FIELD_HINTS: Final[Mapping[str, str]] = MappingProxyType(
 _MEND: Final = "nothing was changed; mend the file, or move it out of the store"
 
 
+def _is_taken(error: FactConflict) -> bool:
+    """Tells whether a fact was to be new, and is not."""
+    return error.expected is None and error.actual is not None
+
+
 def _told_of_input(error: InvalidInputError, _: str | None) -> str:
     return f"{_FIELDS.get(error.field, error.field)} {error.reason}"
 
@@ -130,7 +136,7 @@ def _told_of_disk(error: OSError, root: str | None) -> str:
     """Names the file; a call that is relative to an open directory leaves only its last component."""
     names = [str(name) for name in (error.filename, error.filename2) if name not in (None, "")]
     where = " -> ".join(names)
-    if root is not None and not any(name.startswith(root) for name in names):
+    if root is not None and not any(os.path.isabs(name) for name in names):
         where = f"{where} below {root}" if where else root
     reason = error.strerror or str(error) or type(error).__name__
     return f"{reason}: {where}" if where else reason
@@ -150,7 +156,11 @@ _TABLE: Final[Mapping[type[BaseException], _Row]] = MappingProxyType(
         ),
         DuplicateFact: _Row(
             ExitCode.CONFLICT,
-            "`deermem update` changes the fact that is there",
+            lambda error: (
+                f"`deermem update {error.fact_id}` changes the fact that is there"
+                if error.fact_id
+                else "`deermem update` changes the fact that is there"
+            ),
             lambda error, _: f"the same text is stored already, as {error.fact_id}",
         ),
         FactNotFoundError: _Row(ExitCode.NOT_FOUND, "`deermem list --all-agents` shows what there is"),
@@ -162,8 +172,11 @@ _TABLE: Final[Mapping[type[BaseException], _Row]] = MappingProxyType(
         FactConflict: _Row(
             ExitCode.CONFLICT,
             lambda error: (
-                f"`deermem get {error.fact_id}` shows the fact; read it again, then repeat the change"
+                f"`deermem update {error.fact_id}` changes it"
+                if _is_taken(error)
+                else f"`deermem get {error.fact_id}` shows the fact; read it again, then repeat the change"
             ),
+            lambda error, _: f"there is a fact {error.fact_id} already" if _is_taken(error) else str(error),
         ),
         LockTimeout: _Row(
             ExitCode.LOCKED, "nothing was written; try again, or wait longer with DEERMEM_LOCK_TIMEOUT"
@@ -198,6 +211,22 @@ def exit_code_of(error: type[BaseException]) -> ExitCode:
     return _row_of(error).code
 
 
+def _hint_of_place(error: BaseException, storage_root: str | None) -> str:
+    """Says where a fact's file belongs that lies in the wrong shard; empty for any other error."""
+    from deermem.format.layout import fact_id_of, is_shard, shard_of
+
+    parts = error.path.split("/") if isinstance(error, Corruption) else []
+    if len(parts) < 4 or parts[-3] != "facts" or not is_shard(parts[-2]):
+        return ""
+    fact_id = fact_id_of(parts[-1])
+    if fact_id is None or shard_of(fact_id) == parts[-2]:
+        return ""
+    place = "/".join((*([storage_root] if storage_root else []), *parts[:-2], shard_of(fact_id), parts[-1]))
+    if os.path.lexists(place):
+        return f"nothing was changed; {place} is there already: move one of them out of the store"
+    return f"nothing was changed; move it to {place}"
+
+
 def report_of(error: BaseException, storage_root: str | None = None) -> Report:
     """Tells what an error means to the user.
 
@@ -207,6 +236,7 @@ def report_of(error: BaseException, storage_root: str | None = None) -> Report:
     """
     row = _row_of(type(error))
     hint = row.hint if isinstance(row.hint, str) else row.hint(error)
+    hint = _hint_of_place(error, storage_root) or hint
     return Report(type(error).__name__, row.told(error, storage_root), hint, row.code)
 
 

@@ -13,7 +13,6 @@ import typer
 
 from deermem.cli.exits import UsageError, report_of
 from deermem.cli.output import Output
-from deermem.cli.ownership import foreign_owner
 
 if TYPE_CHECKING:
     from deermem.config import EdgeSettings
@@ -102,9 +101,9 @@ class UserOptions(StoreOptions):
 
     def scope_of(self, agent: str | None) -> Scope:
         """Returns the scope of one agent of the user."""
-        from deermem.model.identity import Scope
+        from deermem.model.identity import DEFAULT_AGENT, Scope
 
-        return Scope.of(self.user, agent)
+        return Scope.of(self.user, None if agent == DEFAULT_AGENT else agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +171,12 @@ def reported(options: StoreOptions) -> Iterator[None]:
     except typer.Exit:
         raise
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nobody gets to see a stack trace
+        from deermem.cli.hints import improved
+
         root = _known_root(options)
         report = report_of(error, root)
-        if isinstance(error, PermissionError) and root is not None:
-            report = report._replace(hint=foreign_owner(root))
+        if root is not None:
+            report = improved(report, error, options, root)
         options.out.report(report)
         raise typer.Exit(report.code) from None
 

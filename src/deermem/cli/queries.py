@@ -200,15 +200,18 @@ def _page_of(
     repository: MemoryRepository, options: ChoiceOptions, limit: int, cursor: str | None
 ) -> FactPage:
     """Returns a part of the facts that were asked for; with all agents the cursor is `agent/id`."""
+    from deermem.model.identity import is_fact_id
     from deermem.repository import FactPage
 
     scopes, filters = options.scopes(repository), options.filters()
     if not options.all_agents:
+        if cursor is not None and not is_fact_id(cursor):
+            raise UsageError("the cursor is not one of `list`", "it is the id of the last fact shown before")
         return repository.list_facts(
             scopes[0], filters=filters, limit=limit, cursor=cursor, skip_corrupt=True
         )
     start, slash, after = (cursor or "").partition("/")
-    if cursor and not slash:
+    if cursor and not (slash and (not after or is_fact_id(after))):
         raise UsageError("the cursor is not one of `list --all-agents`", "it looks like `agent/id`")
     facts: list[Fact] = []
     problems: list[Any] = []

@@ -77,6 +77,8 @@ def list_tokens(options: TokenOptions) -> None:
         lines=["\t".join(map(one_line, _document(entry).values())) for entry in entries],
         brief=[entry.id for entry in entries],
     )
+    if not entries:
+        options.out.note("No tokens.")
 
 
 @with_options(TokenOptions)

@@ -1,0 +1,101 @@
+"""Hints that depend on what was typed and on what is stored."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from deermem.cli.exits import Report
+from deermem.cli.ownership import foreign_owner
+from deermem.errors import DeerMemError, FactNotFoundError
+
+if TYPE_CHECKING:
+    from deermem.cli.options import StoreOptions
+
+_COMMAND: Final = re.compile(r"`deermem (\w+)([^`]*)`")
+# What a command in a hint needs to mean the same memory; --help needs nothing.
+_OF_USER: Final = frozenset(["clear", "get", "list", "search", "status", "update"])
+_OF_AGENT: Final = frozenset(["get", "list", "search", "update"])
+
+
+def improved(report: Report, error: BaseException, options: StoreOptions, root: str) -> Report:
+    """Returns a report whose message and hint fit the command that failed."""
+    if isinstance(error, PermissionError):
+        denied = _denied_path(root, options, error.filename)
+        hint = foreign_owner(root) or "`deermem status` says who may write here"
+        message = report.message if denied is None else f"{error.strerror or 'Permission denied'}: {denied}"
+        report = report._replace(message=message, hint=hint)
+    elif isinstance(error, FactNotFoundError) and (agents := _agents_with(options, error.fact_id)):
+        named = " or ".join(f"--agent {agent}" for agent in agents)
+        report = report._replace(hint=f"it is a fact of the agent {' and of '.join(agents)}: add {named}")
+    return report._replace(hint=_COMMAND.sub(lambda found: _repeated(found, options), report.hint))
+
+
+def _repeated(found: re.Match[str], options: StoreOptions) -> str:
+    """Returns a command of a hint with the options that say which memory is meant."""
+    from deermem.cli.options import ScopeOptions, UserOptions
+
+    name, rest = found.groups()
+    given: list[str] = []
+    if name in _OF_USER and "--help" not in rest:
+        if isinstance(options, ScopeOptions) and name in _OF_AGENT and options.agent and "--a" not in rest:
+            given += ["--agent", options.agent]
+        if isinstance(options, UserOptions) and options.no_user:
+            given.append("--no-user")
+        elif isinstance(options, UserOptions) and options.user_id is not None:
+            given += ["--user-id", options.user_id]
+        if options.storage_path is not None:
+            given += ["--storage-path", options.storage_path]
+    return f"`deermem {name}{rest}{''.join(f' {shlex.quote(each)}' for each in given)}`"
+
+
+def _agents_with(options: StoreOptions, fact_id: str) -> list[str]:
+    """Returns the other agents of the user that have a fact of this id."""
+    from deermem.cli.absence import agents_with
+    from deermem.cli.options import ScopeOptions
+    from deermem.model.identity import parse_fact_id
+
+    if not isinstance(options, ScopeOptions):
+        return []
+    try:
+        scope = options.scope
+        with options.repository() as repository:
+            found = agents_with(repository, scope.user, parse_fact_id(fact_id))
+    except (DeerMemError, OSError):
+        return []
+    return [agent for agent in found if agent != scope.agent]
+
+
+def _denied_path(root: str, options: StoreOptions, name: object) -> str | None:
+    """Returns the path that may not be used; the error itself often has its last component alone.
+
+    A new file cannot be found: then the first directory is named that may not be written.
+    """
+    if isinstance(name, str) and os.path.isabs(name):
+        return name
+    top = os.path.join(root, *_bucket_parts(options))
+    top = top if os.path.isdir(top) else root
+    if not os.access(top, os.R_OK | os.X_OK):
+        return top
+    closed: str | None = None
+    for directory, names, files in os.walk(top):
+        if not os.access(directory, os.W_OK | os.X_OK):
+            closed = closed or directory
+        for each in (*names, *files):
+            path = os.path.join(directory, each)
+            if each == name and not os.access(path, os.R_OK | (os.X_OK if each in names else 0)):
+                return path
+    return closed
+
+
+def _bucket_parts(options: StoreOptions) -> tuple[str, ...]:
+    from deermem.cli.options import UserOptions
+    from deermem.format.layout import bucket_parts
+    from deermem.model.identity import UserId
+
+    try:
+        return bucket_parts(UserId.parse(options.user)) if isinstance(options, UserOptions) else ()
+    except (DeerMemError, ValueError):
+        return ()
