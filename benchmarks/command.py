@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None, scale: Scale | None = None) -> 
     table.show(found, before)
     pending = [f"{row} {reason}" for row, reason in PENDING.items()]
     sys.stdout.write(f"\nnot measured yet: {'; '.join(pending)}\n")
+    if options.markdown:
+        options.markdown.write_text(table.markdown(found), encoding="utf-8")
     if options.json:
         results.save(options.json, facts, found, failures)
     return 1 if failures else 0
@@ -84,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument("--urgent", action="store_true", help=urgent)
     parser.set_defaults(urgent=False)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to a file")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table for the documents")
     parser.add_argument(
         "--compare", type=Path, metavar="OLD.json", help="show what changed since an earlier run"
     )

@@ -70,6 +70,12 @@ def plain(rows: Sequence[Sequence[str]]) -> str:
     return "".join(line.rstrip() + "\n" for line in lines)
 
 
+def markdown(results: Sequence[Result]) -> str:
+    """Returns the table as `docs/internals/performance.md` has it."""
+    rows = [_HEADERS, ["---"] * len(_HEADERS), *(cells(result) for result in results)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
 def show_machine(machine: Mapping[str, Any]) -> None:
     """Prints what was measured on."""
     for name, value in machine.items():

@@ -108,7 +108,7 @@ def few_facts(bench: Bench) -> Iterator[Result]:
             medians = interleave(sides, rounds=scale.rounds, samples=scale.samples)
     works = {
         "create": "create a fact in a shard that holds others",
-        "create anywhere": "create a fact, its shard as it comes (68 % are new)",
+        "create anywhere": "create a fact, its shard as it comes (two in three are new)",
         "update": "update a fact",
         "delete": "delete a fact",
     }

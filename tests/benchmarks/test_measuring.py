@@ -11,7 +11,7 @@ import pytest
 from benchmarks.machine import file_system_of
 from benchmarks.measuring import Side, Spread, interleave, ratios
 from benchmarks.results import MISSED, OK, Result, load_ratios, save
-from benchmarks.table import cells, figure, plain
+from benchmarks.table import cells, figure, markdown, plain
 
 
 def result(ratio: float, bar: float | None, *, at_least: bool = False) -> Result:
@@ -97,6 +97,13 @@ def test_figures_have_units_and_three_digits(value: float, unit: str, text: str)
 
 def test_the_plain_table_is_aligned() -> None:
     assert plain([["row", "work"], ["P12", "x"]]) == "row  work\nP12  x\n"
+
+
+def test_the_table_for_the_documents_has_one_line_a_result() -> None:
+    lines = markdown([result(1.5, 2.0), result(0.7, 0.5, at_least=True)]).splitlines()
+    assert len(lines) == 4
+    assert lines[2].startswith("| P0 | nothing |")
+    assert lines[2].endswith("| 1.50 | 1.40 to 1.60 | ≤ 2 | ok |")
 
 
 def test_the_deepest_mount_above_a_folder_tells_its_file_system(tmp_path: Path) -> None:
