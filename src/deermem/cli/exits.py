@@ -69,6 +69,13 @@ class OutputFailed(OSError):
         return f"{self.strerror}: {self.filename}"
 
 
+class CannotListen(OSError):
+    """Says that a server cannot listen where it should; the store has nothing to do with it."""
+
+    def __str__(self) -> str:
+        return f"cannot listen on {self.filename}: {self.strerror}"
+
+
 class Report(NamedTuple):
     """Is an error as the user gets to see it."""
 
@@ -195,6 +202,10 @@ _TABLE: Final[Mapping[type[BaseException], _Row]] = MappingProxyType(
         MemoryCorruptionError: _Row(ExitCode.CORRUPT, lambda error: error.hint or _MEND),
         KeyboardInterrupt: _Row(ExitCode.INTERRUPTED, "", lambda *_: "interrupted"),
         OutputFailed: _Row(ExitCode.FAILED, "what the command did stays done"),
+        CannotListen: _Row(
+            ExitCode.FAILED,
+            "name another address with --host, or another port with --port; 0 takes a free one",
+        ),
         OSError: _Row(ExitCode.FAILED, "", _told_of_disk),
         ModuleNotFoundError: _Row(
             ExitCode.FAILED,

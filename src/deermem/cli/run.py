@@ -11,9 +11,10 @@ import typer
 from typer.main import get_command
 
 from deermem.cli.app import app
-from deermem.cli.exits import ExitCode, Report, report_of
+from deermem.cli.exits import ExitCode, report_of
 from deermem.cli.helping import without_types
 from deermem.cli.output import Output, silence, use_utf8
+from deermem.cli.usage import usage_report
 
 # Typer brings its own copy of Click, or in older releases the real one: the base of their errors is
 # found from one that Typer has always exported.
@@ -53,7 +54,7 @@ def _invoke(arguments: Sequence[str], out: Output) -> int:
     except typer.Exit as wanted:
         return wanted.exit_code
     except _USAGE_ERROR as error:
-        out.report(_usage_report(error))
+        out.report(usage_report(error, arguments, command))
         return ExitCode.INVALID
     return ExitCode.OK
 
@@ -61,13 +62,3 @@ def _invoke(arguments: Sequence[str], out: Output) -> int:
 @cache
 def _command() -> Any:
     return get_command(app)
-
-
-def _usage_report(error: Any) -> Report:
-    message = error.format_message().rstrip(".")
-    message = message[:1].lower() + message[1:]
-    path = "deermem" if error.ctx is None else error.ctx.command_path
-    hint = f"`{path} --help` shows what there is"
-    if path == "deermem" and type(error).__name__ == "NoSuchOption":
-        hint = "options follow the command, as in `deermem list --json`"
-    return Report("UsageError", message, hint, ExitCode.INVALID)

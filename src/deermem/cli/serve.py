@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import socket
 import sys
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from deermem.cli.exits import UsageError
+from deermem.cli.exits import CannotListen, UsageError
 from deermem.cli.numbers import whole_number
 from deermem.cli.options import StoreOptions, with_options
 
+_OF_SOCKETS: Final = frozenset([errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES])
 _LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -57,7 +60,14 @@ def serve(
     def announce(url: str) -> None:
         options.out.show({"url": url}, lines=[f"Serving {memory.storage_root()} on {url}"], brief=[url])
 
-    serve_gateway(DeerMem(memory), authenticator, gateway, limits, announce)
+    manager = DeerMem(memory)
+    try:
+        serve_gateway(manager, authenticator, gateway, limits, announce)
+    except OSError as error:
+        if error.errno not in _OF_SOCKETS and not isinstance(error, socket.gaierror):
+            raise
+        where = f"{gateway.host}:{gateway.port}"
+        raise CannotListen(error.errno, error.strerror, where) from None
 
 
 def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any, Any]:
@@ -70,7 +80,10 @@ def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any, A
     from deermem.gateway.limits import LimitSettings
     from deermem.gateway.settings import GatewaySettings
 
-    tables = {} if path is None else read_settings_file(path)
+    try:
+        tables = {} if path is None else read_settings_file(path)
+    except OSError as error:
+        raise UsageError(f"the settings file {path} cannot be read: {error.strerror}") from None
     memory = DeerMemConfig.load(path)
     if options.storage_path is not None:
         memory = replace(memory, storage_path=options.storage_root)

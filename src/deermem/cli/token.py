@@ -120,7 +120,7 @@ def _file_of(options: StoreOptions, named: str | None) -> TokenFile:
     from deermem.gateway.auth.token_file import TokenFile
 
     path = named or os.environ.get(f"{PREFIX}TOKEN_FILE") or default_token_file(options.storage_root)
-    return TokenFile(path)
+    return TokenFile(os.path.abspath(path))
 
 
 def _document(entry: TokenEntry) -> dict[str, Any]:
