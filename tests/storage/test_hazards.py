@@ -248,3 +248,19 @@ def test_an_edit_of_an_unknown_field_or_of_the_id_is_refused_by_its_name(store: 
     for field in ("confidnce", "id", "revision"):
         with pytest.raises(InvalidInputError, match=field):
             store.edit_fact(ALICE, "x", {field: "1"})
+
+
+def test_a_draft_from_scratch_keeps_the_keys_that_the_store_does_not_know(
+    store: MemoryRepository, tmp_path: Path
+) -> None:
+    path = fact_path(tmp_path, ALICE, "x")
+    text = path.read_text("utf-8").replace(
+        "consolidatedFrom: []\n", "consolidatedFrom: []\naliases: [mine]\n"
+    )
+    path.write_text(text.replace("  threadId: null\n", "  threadId: null\n  messageId: 7\n"), "utf-8")
+    store.reload(ALICE)
+    store.upsert_fact(ALICE, FactDraft("Two.", id="x"), expected=1)
+    assert "aliases: [mine]\n" in path.read_text("utf-8")
+    assert "messageId: 7\n" in path.read_text("utf-8")
+    store.upsert_fact(ALICE, FactDraft("Three.", id="x", extra=()), expected=2)
+    assert "aliases" not in path.read_text("utf-8")

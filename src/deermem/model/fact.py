@@ -142,7 +142,7 @@ class FactDraft:
 
     `title=None` derives the title from the content. `id=None` asks for a new id. `category` is one
     of `rules.CATEGORIES` or the user's own. `source` may be the historical string. `created_at` is
-    honoured only where the fact does not exist yet.
+    honoured only where the fact does not exist yet. `extra=None` keeps the unknown keys that the fact has.
 
     Raises:
         InvalidInputError: Names the field that breaks its rule.
@@ -162,7 +162,7 @@ class FactDraft:
     source_error: str | None = None
     last_confirmed_at: str | None = None
     confirmation_count: int | None = None
-    extra: tuple[ExtraField, ...] = ()
+    extra: tuple[ExtraField, ...] | None = None
 
     def __post_init__(self) -> None:
         checked = {
@@ -180,7 +180,7 @@ class FactDraft:
             "expected_valid_days": check_optional_count("expected_valid_days", self.expected_valid_days),
             "confirmation_count": check_optional_count("confirmationCount", self.confirmation_count),
             "source_error": check_optional_text("sourceError", self.source_error),
-            "extra": tuple(self.extra),
+            "extra": None if self.extra is None else tuple(self.extra),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -236,11 +236,12 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, 
         source_error=draft.source_error,
         last_confirmed_at=draft.last_confirmed_at,
         confirmation_count=draft.confirmation_count,
-        extra=draft.extra,
+        extra=draft.extra or (),
     )
     if before is None:
         return proposed
     proposed = replace(proposed, created_at=before.created_at, scope=before.scope)
+    proposed = _with_unknown_keys(proposed, draft, before)
     if proposed.same_meaning(_as_written(before, consolidated_at)) and not renewed_at:
         return before
     created_at = normalise_timestamp(before.created_at, "createdAt")
@@ -262,3 +263,11 @@ def _as_written(fact: Fact, consolidated_at: str | None) -> Fact:
         consolidated_at=_optional_timestamp("consolidatedAt", fact.consolidated_at) or missing,
         last_confirmed_at=_optional_timestamp("lastConfirmedAt", fact.last_confirmed_at),
     )
+
+
+def _with_unknown_keys(proposed: Fact, draft: FactDraft, before: Fact) -> Fact:
+    """Keeps the unknown keys of a fact where the draft says nothing of them (contract section 2)."""
+    if draft.extra is None:
+        proposed = replace(proposed, extra=before.extra)
+    same_source = (draft.source.type, draft.source.thread_id) == (before.source.type, before.source.thread_id)
+    return replace(proposed, source=before.source) if same_source and not draft.source.extra else proposed
