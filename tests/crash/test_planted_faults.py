@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from typing import Final
 
 import pytest
 
+from deermem.format.journal_json import Image, Journal, staged_name
+from deermem.storage.bucket import Bucket
+from deermem.storage.journal import Staged, apply, publish, reapply
+from deermem.storage.port import Directory
 from deermem.testing.crash_explorer import Limits, explore
 from deermem.testing.crash_scenario import Laboratory, Omission
 from deermem.testing.disk_steps import Step, StepKind
@@ -49,6 +55,19 @@ SPARE: Final[dict[str, dict[str, str]]] = {
         ),
     },
 }
+
+
+# What a broken protocol leads to; anything else would show that the planted fault broke something else.
+LOSSES: Final = frozenset(
+    [
+        "half a transaction",
+        "an acknowledged change is lost",
+        "a change that a reader saw is lost",
+        "a state that a recovery had shown is lost",
+        "a reader saw an uncommitted state",
+        "another memory after the next write",
+    ]
+)
 
 
 def label(step: Step, earlier: list[Step]) -> str:
@@ -97,3 +116,59 @@ def test_a_sync_that_is_left_out_is_found_or_spare(name: str, left_out: str) -> 
         assert report.violations, f"nothing was lost without {left_out}"
     else:
         assert not report.violations, f"{left_out} is not spare:\n{report}"
+
+
+def put(bucket: Bucket, recovery: Directory, journal: Journal, images: Iterable[Image]) -> None:
+    """Puts copies of images in place, durably."""
+    for number, image in enumerate(images):
+        copy = staged_name(journal.operation, 900 + number)
+        with suppress(FileNotFoundError):
+            recovery.unlink(copy)
+        with bucket.directory_at(image.parts[:-1]) as directory:
+            recovery.create(copy, image.text.encode())
+            recovery.rename(copy, directory, image.parts[-1])
+            directory.sync()
+
+
+def publish_after_the_manifest(bucket: Bucket, recovery: Directory, staged: Staged) -> None:
+    put(bucket, recovery, staged.journal, [staged.journal.manifest])
+    publish(bucket, recovery, staged)
+
+
+def publish_after_the_facts(bucket: Bucket, recovery: Directory, staged: Staged) -> None:
+    put(bucket, recovery, staged.journal, staged.journal.images)
+    publish(bucket, recovery, staged)
+
+
+def apply_the_manifest_first(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
+    put(bucket, recovery, journal, [journal.manifest])
+    apply(bucket, recovery, journal)
+
+
+def reapply_the_manifest_first(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
+    put(bucket, recovery, journal, [journal.manifest])
+    reapply(bucket, recovery, journal)
+
+
+def reapply_nothing(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
+    """Lets recovery drop a journal as if its transaction had been undone."""
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "planted"),
+    [
+        ("change several facts", "transaction.publish", publish_after_the_manifest),
+        ("change several facts", "transaction.publish", publish_after_the_facts),
+        ("change several facts", "transaction.apply", apply_the_manifest_first),
+        ("recover a hot journal", "recovery.reapply", reapply_the_manifest_first),
+        ("update", "recovery.reapply", reapply_nothing),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_planted_fault_of_the_protocol_is_found(
+    name: str, place: str, planted: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"deermem.storage.{place}", planted)
+    report = explore(BY_NAME[name], LIMITS)
+    assert set(report.counts) <= LOSSES, str(report)
+    assert report.violations

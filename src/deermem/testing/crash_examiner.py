@@ -151,7 +151,7 @@ class Examiner:
                 yield Problem(f"after the next write: {found.kind}", detail)
             elif self.memories[found].model() != after:
                 difference = self.difference(self.memories[found])
-                yield Problem("the next write is lost", f"{difference} (lost: {survivor.lost})")
+                yield Problem("another memory after the next write", f"{difference} (lost: {survivor.lost})")
 
     def _problems_of_late_writes(self, disk: SimulatedDisk, found: int) -> Iterator[Problem]:
         """Writes what was based on the time before the operation cleared a scope (guarantee G7).
