@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -175,11 +176,14 @@ def test_help_imports_no_store_and_nothing_that_draws(environment: dict[str, str
 
 
 @POSIX
-def test_the_help_of_a_terminal_is_drawn_and_with_no_color_plain(environment: dict[str, str]) -> None:
+def test_the_help_of_a_terminal_is_drawn_and_on_a_dumb_one_plain(environment: dict[str, str]) -> None:
     environment |= {"TERM": "xterm-256color", "COLUMNS": "100"}
     environment.pop("NO_COLOR", None)
     assert b"\x1b[" in in_terminal([*SCRIPT, "--help"], environment)
-    plain = in_terminal([*SCRIPT, "--help"], {**environment, "NO_COLOR": "1"})
+    assert not re.search(
+        rb"\x1b\[[0-9;]*3[0-7]", in_terminal([*SCRIPT, "--help"], {**environment, "NO_COLOR": "1"})
+    )
+    plain = in_terminal([*SCRIPT, "--help"], {**environment, "TERM": "dumb"})
     assert b"Usage: deermem" in plain
     assert b"\x1b" not in plain
 
