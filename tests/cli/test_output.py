@@ -46,7 +46,7 @@ def test_a_dumb_terminal_gets_the_lines_of_a_pipe(cli: CommandLine, command: str
     assert cli(*command.split(), terminal=True).out == cli.ok(*command.split()).out
 
 
-@pytest.mark.parametrize("width", [24, 40, 60, 79])
+@pytest.mark.parametrize("width", [24, 40, 60, 79, *range(94, 104)])
 def test_a_narrow_terminal_breaks_no_name(cli: CommandLine, width: int) -> None:
     cli.monkeypatch.setenv("COLUMNS", str(width))
     cli.monkeypatch.setenv("NO_COLOR", "1")
@@ -63,6 +63,18 @@ def test_with_room_for_it_a_list_is_one_table(cli: CommandLine) -> None:
     cli.monkeypatch.setenv("NO_COLOR", "1")
     fact_id = cli.add("Likes tea.")
     assert any(fact_id in line and "Likes tea." in line for line in cli("list", terminal=True).lines)
+
+
+@pytest.mark.parametrize("width", range(70, 86))
+def test_no_width_breaks_a_user(cli: CommandLine, width: int) -> None:
+    cli.monkeypatch.setenv("COLUMNS", str(width))
+    cli.add("x", "--user-id", "a-user-of-a-long-name")
+    assert (
+        "a-user-of-a-long-name"
+        in ANSI.sub("", cli("status", "--all-users", terminal=True).out)
+        .partition("users")[2]
+        .partition("\n")[2]
+    )
 
 
 def test_a_narrow_terminal_breaks_no_user(cli: CommandLine) -> None:

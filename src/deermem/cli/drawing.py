@@ -19,6 +19,8 @@ from deermem.cli.texts import fact_cells, fact_properties
 from deermem.model.fact import Fact
 
 _GAP: Final = 2
+_TABLE_GAP: Final = 3
+_TABLE_EDGES: Final = 2
 _LEAST_LONG: Final = 30
 _STYLES: Final = {"Agent": "magenta", "Id": "cyan"}
 _SIDES: Final[dict[str, Literal["right"]]] = {"Conf.": "right"}
@@ -57,7 +59,9 @@ class Listing:
         """Draws for the width at hand."""
         del console
         widths = [max(map(cell_len, column)) for column in zip(self.names, *self.rows, strict=True)]
-        short = sum(width + _GAP for index, width in enumerate(widths) if index != self.long)
+        short = _TABLE_EDGES + sum(
+            width + _TABLE_GAP for index, width in enumerate(widths) if index != self.long
+        )
         if short + min(widths[self.long], _LEAST_LONG) <= options.max_width:
             yield self._table()
         else:
