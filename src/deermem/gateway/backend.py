@@ -65,7 +65,7 @@ class Backend:
     def document(self, scope: Scope) -> Rendered:
         """Returns the document."""
         if isinstance(self._manager, DeerMem):
-            return self._documents.of(self._on_store(lambda repository: repository.snapshot(scope)))
+            return self._documents.of(self._manager.repository.snapshot(scope))
         return render_memory(self._manager.get_memory(**_names(scope)))
 
     def export(self, scope: Scope) -> Rendered:
@@ -87,7 +87,7 @@ class Backend:
     def import_document(self, scope: Scope, document: Mapping[str, Any], if_match: Tags) -> Rendered:
         """Replaces the summaries and the agent's facts."""
         if if_match:
-            return self._changed(scope, if_match, lambda changes: changes.replace(document))
+            return self._changed(scope, if_match, lambda changes: changes.import_document(document))
         return render_memory(self._manager.import_memory(document, **_names(scope)))
 
     def update_summaries(self, scope: Scope, patch: Mapping[str, Any], if_match: Tags) -> Rendered:

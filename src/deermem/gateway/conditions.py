@@ -57,7 +57,7 @@ class Changes:
             return self._apply(lambda _: ChangeSet(clear_all=True, summaries=empty))
         return self._apply(lambda _: ChangeSet(clears=frozenset([self.scope.agent])))
 
-    def replace(self, document: Mapping[str, Any]) -> int:
+    def import_document(self, document: Mapping[str, Any]) -> int:
         """Sets the summaries and the facts to those of a document; the cap keeps the best."""
         drafts, summaries = read_document(document)
         identified = [draft if draft.id else draft.with_id(self.repository.new_fact_id()) for draft in drafts]

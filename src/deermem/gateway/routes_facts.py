@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from deermem.gateway.backend import PageRequest
 from deermem.gateway.errors import Operation
-from deermem.gateway.requests import Changing, IdempotencyKey, JsonRoute, Reading, given
+from deermem.gateway.requests import CHANGING, READING, Changing, IdempotencyKey, JsonRoute, given, reading
 from deermem.gateway.schemas import (
     Fact,
     FactChange,
@@ -35,9 +35,9 @@ def _filters(category: str | None, source: str | None, topic: list[str]) -> dict
     return {name: value for name, value in named.items() if value}
 
 
-@router.get("", responses=answers(FactPage, 304, 422))
+@router.get("", responses=answers(FactPage, 304, 422), openapi_extra=READING)
 async def list_facts(
-    call: Reading,
+    request: Request,
     category: Annotated[str | None, Query(min_length=1, max_length=MAX_TEXT)] = None,
     source: Annotated[str | None, Query(min_length=1, max_length=MAX_TEXT)] = None,
     topic: Annotated[list[str], Query(max_length=20, description="All of these topics.")] = [],  # noqa: B006 - never changed
@@ -48,17 +48,19 @@ async def list_facts(
     ] = None,
 ) -> Response:
     """Returns a part of an agent's facts, sorted by id."""
+    call = reading(request)
     page = PageRequest(_filters(category, source, topic), limit, cursor)
     return await call.read(Operation.LIST_FACTS, lambda backend: backend.page(call.scope, page))
 
 
-@router.get("/{fact_id}", responses=answers(Fact, 304, 404, 422))
-async def get_fact(call: Reading, fact_id: FactPath) -> Response:
+@router.get("/{fact_id}", responses=answers(Fact, 304, 404, 422), openapi_extra=READING)
+async def get_fact(request: Request, fact_id: FactPath) -> Response:
     """Returns one fact."""
+    call = reading(request)
     return await call.read(Operation.GET_FACT, lambda backend: backend.fact(call.scope, fact_id))
 
 
-@router.post("", responses=answers(MemoryDocument, 422, changes=True))
+@router.post("", responses=answers(MemoryDocument, 422, changes=True), openapi_extra=CHANGING)
 async def create_fact(call: Changing, fact: NewFact, key: IdempotencyKey = None) -> Response:
     """Stores a fact, unless the same content is there already."""
     values = given(fact)
@@ -67,7 +69,7 @@ async def create_fact(call: Changing, fact: NewFact, key: IdempotencyKey = None)
     )
 
 
-@router.post("/batch", responses=answers(MemoryDocument, 422, changes=True))
+@router.post("/batch", responses=answers(MemoryDocument, 422, changes=True), openapi_extra=CHANGING)
 async def create_facts(call: Changing, batch: NewFacts, key: IdempotencyKey = None) -> Response:
     """Stores several facts in one transaction: all of them or none."""
     facts = [given(fact) for fact in batch.facts]
@@ -76,7 +78,9 @@ async def create_facts(call: Changing, batch: NewFacts, key: IdempotencyKey = No
     )
 
 
-@router.post("/batch-delete", responses=answers(MemoryDocument, 404, 422, changes=True))
+@router.post(
+    "/batch-delete", responses=answers(MemoryDocument, 404, 422, changes=True), openapi_extra=CHANGING
+)
 async def delete_facts(call: Changing, batch: FactIds) -> Response:
     """Deletes several facts in one transaction: all of them or none."""
     return await call.change(
@@ -84,7 +88,7 @@ async def delete_facts(call: Changing, batch: FactIds) -> Response:
     )
 
 
-@router.patch("/{fact_id}", responses=answers(MemoryDocument, 404, 422, changes=True))
+@router.patch("/{fact_id}", responses=answers(MemoryDocument, 404, 422, changes=True), openapi_extra=CHANGING)
 async def update_fact(call: Changing, fact_id: FactPath, change: FactChange) -> Response:
     """Changes what is given of a fact."""
     values = given(change)
@@ -93,7 +97,9 @@ async def update_fact(call: Changing, fact_id: FactPath, change: FactChange) -> 
     )
 
 
-@router.delete("/{fact_id}", responses=answers(MemoryDocument, 404, 422, changes=True))
+@router.delete(
+    "/{fact_id}", responses=answers(MemoryDocument, 404, 422, changes=True), openapi_extra=CHANGING
+)
 async def delete_fact(call: Changing, fact_id: FactPath) -> Response:
     """Deletes a fact."""
     return await call.change(

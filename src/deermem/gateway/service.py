@@ -9,9 +9,11 @@ from typing import TypeVar
 
 from deermem.errors import DeerMemError
 from deermem.gateway.backend import Backend
-from deermem.gateway.errors import Operation, is_fault, refusal_of
+from deermem.gateway.documents import Rendered
+from deermem.gateway.errors import Operation, Refusal, is_fault, refusal_of
 from deermem.gateway.metrics import Metrics
 from deermem.gateway.settings import GatewaySettings
+from deermem.gateway.shared_reads import SharedReads
 from deermem.gateway.work import Overloaded, WorkPool
 from deermem.model.identity import Scope
 
@@ -34,6 +36,7 @@ class Gateway:
         self.settings = settings
         self.has_roles = has_roles
         self.pool = WorkPool(settings.threads, settings.waiting, settings.patience)
+        self._documents: SharedReads[Rendered] = SharedReads(self.pool)
         self.metrics = Metrics(backend.counters, lambda: self.pool.present)
         self.is_open = False
 
@@ -46,10 +49,25 @@ class Gateway:
         try:
             return await self.pool.run(scope.user.bucket, writes, lambda: work(self.backend))
         except Exception as error:  # noqa: BLE001 - the table has an answer to everything
-            refusal = refusal_of(error, operation, self.backend.name)
-            if is_fault(refusal):
-                _log_fault(error, operation, scope)
-            raise refusal from None
+            raise self._refusal_of(error, operation, scope) from None
+
+    async def document(self, scope: Scope, operation: Operation) -> Rendered:
+        """Returns a document, which requests that come at once share.
+
+        Raises:
+            Refusal: It cannot be read.
+        """
+        read = self.backend.export if operation is Operation.EXPORT_MEMORY else self.backend.document
+        try:
+            return await self._documents.run((scope, operation), scope.user.bucket, lambda: read(scope))
+        except Exception as error:  # noqa: BLE001 - the table has an answer to everything
+            raise self._refusal_of(error, operation, scope) from None
+
+    def _refusal_of(self, error: Exception, operation: Operation, scope: Scope) -> Refusal:
+        refusal = refusal_of(error, operation, self.backend.name)
+        if is_fault(refusal):
+            _log_fault(error, operation, scope)
+        return refusal
 
     async def is_ready(self) -> bool:
         """Tells whether requests can be served: started, not at the end, and the storage can be read."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+from typing import Final, TypeVar, cast
 from weakref import WeakValueDictionary
 
 T = TypeVar("T")
@@ -18,6 +19,40 @@ _READERS_OF_ONE_USER: Final = 4
 
 class Overloaded(Exception):
     """Says that a piece of work was not begun: too much of it is waiting."""
+
+
+class _Crew:
+    """Is a number of threads that run what they are given; hardly more than a queue.
+
+    An executor of the standard library takes twice the time to hand work over, which counts where the work
+    is a cached read. The threads do not keep the process alive: an end that cannot wait loses no more than
+    any crash does.
+    """
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._present = 0
+
+    def take(self, work: Callable[[], None], at_once: int) -> None:
+        """Runs a work, which raises nothing; there are as many threads as `at_once` ever was."""
+        if self._present < at_once:
+            self._present += 1
+            threading.Thread(target=self._run, name="deermem-gateway", daemon=True).start()
+        self._queue.put(work)
+
+    def dismiss(self) -> None:
+        """Lets the threads end when what they were given is over."""
+        for _ in range(self._present):
+            self._queue.put(None)
+        self._present = 0
+
+    def _run(self) -> None:
+        while True:
+            work = self._queue.get()
+            if work is None:
+                return
+            work()
+            del work  # or what it refers to is kept until there is more to do
 
 
 class WorkPool:
@@ -33,13 +68,13 @@ class WorkPool:
     """
 
     def __init__(self, threads: int, waiting: int, patience: float) -> None:
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="deermem-gateway")
+        self._crew = _Crew()
         self._threads = asyncio.Semaphore(threads)
         self._turns: WeakValueDictionary[tuple[str | None, bool], asyncio.Semaphore] = WeakValueDictionary()
         self._waiting = waiting
         self._patience = patience
         self._present = 0
-        self._running: set[asyncio.Future[Any]] = set()
+        self._running: set[asyncio.Future[None]] = set()
 
     @property
     def present(self) -> int:
@@ -61,25 +96,49 @@ class WorkPool:
         """
         with self._counted():
             turn = self._turn_of(bucket, writes)
-            await self._acquire(turn, self._threads)
-            future = asyncio.get_running_loop().run_in_executor(self._executor, call)
-            self._running.add(future)
+            if turn.locked() or self._threads.locked():
+                await self._wait_for(turn, self._threads)
+            else:
+                await turn.acquire()
+                await self._threads.acquire()
+            return await self._begin(call, turn)
 
-            def finish(done: asyncio.Future[T]) -> None:
-                self._running.discard(done)
-                self._threads.release()
-                turn.release()
-                if not done.cancelled():
-                    done.exception()  # or asyncio reports one that nobody waited for any more
+    def _begin(self, call: Callable[[], T], turn: asyncio.Semaphore) -> asyncio.Future[T]:
+        """Runs a call in a thread; its turn ends with it, whether or not it is still waited for."""
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[T] = loop.create_future()
+        ended: asyncio.Future[None] = loop.create_future()
+        self._running.add(ended)
 
-            future.add_done_callback(finish)
-            return await asyncio.shield(future)
+        def finish(result: T | None, error: BaseException | None) -> None:
+            self._running.discard(ended)
+            ended.set_result(None)
+            self._threads.release()
+            turn.release()
+            if outcome.done():
+                return
+            if error is None:
+                outcome.set_result(cast(T, result))
+            else:
+                outcome.set_exception(error)
+
+        def work() -> None:
+            result, error = None, None
+            try:
+                result = call()
+            except BaseException as raised:  # noqa: BLE001 - raised again where the call is awaited
+                error = raised
+            with suppress(RuntimeError):  # the loop may have been closed by an end that does not wait
+                loop.call_soon_threadsafe(finish, result, error)
+
+        self._crew.take(work, len(self._running))
+        return outcome
 
     async def drain(self, seconds: float) -> bool:
         """Waits for the calls that have begun; tells whether all of them came to their end in time."""
         if self._running:
             await asyncio.wait(self._running, timeout=seconds)
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._crew.dismiss()
         return not self._running
 
     @contextmanager
@@ -99,7 +158,7 @@ class WorkPool:
             self._turns[bucket, writes] = turn
         return turn
 
-    async def _acquire(self, *gates: asyncio.Semaphore) -> None:
+    async def _wait_for(self, *gates: asyncio.Semaphore) -> None:
         passed: list[asyncio.Semaphore] = []
         try:
             async with asyncio.timeout(self._patience):
