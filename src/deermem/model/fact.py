@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, Final
 
 from deermem.errors import InvalidInputError
@@ -126,13 +128,11 @@ class Fact:
         One user may be known by the raw id and by the name of the bucket; that is no difference.
         """
         place, other_place = ((scope.user.bucket, scope.agent) for scope in (self.scope, other.scope))
-        return place == other_place and all(
-            getattr(self, name) == getattr(other, name) for name in _SUBSTANCE
-        )
+        return place == other_place and _substance_of(self) == _substance_of(other)
 
 
-_SUBSTANCE: Final = tuple(
-    f.name for f in fields(Fact) if f.name not in ("scope", "revision", "created_at", "updated_at")
+_substance_of: Final[Callable[[Fact], tuple[Any, ...]]] = attrgetter(
+    *(f.name for f in fields(Fact) if f.name not in ("scope", "revision", "created_at", "updated_at"))
 )
 
 
