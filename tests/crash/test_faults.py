@@ -19,6 +19,8 @@ from deermem.testing.simulated_disk import SimulatedDisk
 from tests.crash.scenarios import SCENARIOS
 
 BY_NAME: Final = {scenario.name: scenario for scenario in SCENARIOS}
+pytestmark = pytest.mark.crash
+
 NAMED_WRITES: Final = ("create for a new user", "update", "delete", "change several facts")
 OTHER_WRITES: Final = (
     "create in a new shard",
