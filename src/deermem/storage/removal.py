@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 
 from deermem.errors import AgentNotFoundError, NotACustomAgent
@@ -12,6 +13,8 @@ from deermem.storage.bucket import Bucket
 from deermem.storage.engine import Engine
 from deermem.storage.port import Directory, UnexpectedFileType
 from deermem.storage.transaction import Committed
+
+_log = logging.getLogger(__name__)
 
 
 def delete_agent(engine: Engine, user: UserId, agent: AgentName) -> Committed | None:
@@ -38,9 +41,17 @@ def delete_agent(engine: Engine, user: UserId, agent: AgentName) -> Committed | 
         if not custom and bucket.list_facts(agent):
             raise NotACustomAgent(agent)
         committed = transaction.commit(ChangeSet(removes=frozenset([agent]))) if custom else None
-        with bucket.directory_at((AGENTS,)) as agents:
-            _remove_tree(agents, agent)
-            agents.sync()
+        try:
+            with bucket.directory_at((AGENTS,)) as agents:
+                _remove_tree(agents, agent)
+                agents.sync()
+        except OSError as error:
+            if committed is None:
+                raise
+            # The agent is deleted; what is left of its directory goes with the next call.
+            _log.warning(
+                "the rest of the deleted agent %s of %s stays for now: %s", agent, user, error.strerror
+            )
     return committed
 
 
