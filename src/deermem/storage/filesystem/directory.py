@@ -98,7 +98,14 @@ class LocalDirectory:
 
     def _identities(self) -> dict[str, FileIdentity | None]:
         with os.scandir(self.descriptor) as entries:
-            return {entry.name: identity_of(entry.stat(follow_symlinks=False)) for entry in entries}
+            # `identity_of`, without its call: a refresh does this for every file.
+            return {
+                entry.name: make_identity((status.st_ino, status.st_size, status.st_mtime_ns))
+                if stat.S_ISREG(status.st_mode)
+                else None
+                for entry in entries
+                for status in (entry.stat(follow_symlinks=False),)
+            }
 
     def is_empty(self) -> bool:
         """Tells whether there is no entry."""
