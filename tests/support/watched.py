@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -157,6 +157,9 @@ class WatchedDirectory:
     def create(self, name: str, data: bytes) -> FileIdentity:
         self._enter("create", name)
         return self._inner.create(name, data)
+
+    def create_all(self, files: Sequence[tuple[str, bytes]]) -> list[FileIdentity]:
+        return [self.create(name, data) for name, data in files]
 
     def rename(self, name: str, target: Directory, new_name: str) -> None:
         assert isinstance(target, WatchedDirectory)

@@ -61,18 +61,17 @@ def stage(
 ) -> Staged:
     """Writes and syncs every image of a transaction, and the journal that will promise them."""
     contents = [*files, manifest]
-    images: list[Image] = []
-    identities: dict[Parts, FileIdentity] = {}
-    for number, (parts, data) in enumerate(contents):
-        image = Image.of(parts, staged_name(operation, number), data)
-        identities[parts] = recovery.create(image.staged, data)
-        images.append(image)
+    images = [
+        Image.of(parts, staged_name(operation, number), data) for number, (parts, data) in enumerate(contents)
+    ]
     journal = Journal(operation, *revisions, tuple(images[:-1]), images[-1], deletes)
     journal_name = staged_name(operation, len(contents))
     record = encode_journal(journal)
     if len(record) > MAX_JOURNAL_BYTES:
         raise InvalidInputError("changes", f"need a journal of more than {MAX_JOURNAL_BYTES:,} bytes")
-    recovery.create(journal_name, record)
+    staged = [(image.staged, data) for image, (_, data) in zip(images, contents, strict=True)]
+    created = recovery.create_all([*staged, (journal_name, record)])
+    identities = {image.parts: identity for image, identity in zip(images, created, strict=False)}
     return Staged(journal, journal_name, identities)
 
 

@@ -8,7 +8,7 @@ on the local file system (`filesystem.py`) and on the simulated disk (`deermem.t
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self, runtime_checkable
@@ -115,6 +115,13 @@ class Directory(Protocol):
 
         Raises:
             FileExistsError: The name is taken.
+        """
+        ...
+
+    def create_all(self, files: Sequence[tuple[str, bytes]]) -> list[FileIdentity]:
+        """Does what `create` does for several files; each is synced after all of them were written.
+
+        The disk can so work on one while the next is written.
         """
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
@@ -125,21 +125,38 @@ class SimulatedDirectory:
 
     def create(self, name: str, data: bytes) -> FileIdentity:
         """Writes a new file in three steps: its name, its data, the sync of its data."""
-        inode = self._perform(StepKind.CREATE, name, lambda: self._disk.new_file(self.inode, name))
-        state = self._disk.state
+        return self.create_all([(name, data)])[0]
+
+    def create_all(self, files: Sequence[tuple[str, bytes]]) -> list[FileIdentity]:
+        """Writes new files, the name and the data of each, and then syncs one after the other."""
+        inodes: list[int] = []
         try:
-            self._perform(StepKind.WRITE, name, lambda: self._write(inode, name, data))
-            self.owner.change(
-                StepKind.FSYNC,
-                self.at(name),
-                lambda: state.sync_file(inode),
-                when_failing=lambda: state.forsake_file(inode),
-            )
+            for name, data in files:
+                inodes.append(self._create_name(name))
+                self._create_data(inodes[-1], name, data)
+            for inode, (name, _) in zip(inodes, files, strict=True):
+                self._sync_data(inode, name)
         except OSError:
-            with suppress(OSError):
-                self.unlink(name)
+            for name, _ in files[: len(inodes)]:
+                with suppress(OSError):
+                    self.unlink(name)
             raise
-        return _identity(state.files[inode])
+        return [_identity(self._disk.state.files[inode]) for inode in inodes]
+
+    def _create_name(self, name: str) -> int:
+        return self._perform(StepKind.CREATE, name, lambda: self._disk.new_file(self.inode, name))
+
+    def _create_data(self, inode: int, name: str, data: bytes) -> None:
+        self._perform(StepKind.WRITE, name, lambda: self._write(inode, name, data))
+
+    def _sync_data(self, inode: int, name: str) -> None:
+        state = self._disk.state
+        self.owner.change(
+            StepKind.FSYNC,
+            self.at(name),
+            lambda: state.sync_file(inode),
+            when_failing=lambda: state.forsake_file(inode),
+        )
 
     def rename(self, name: str, target: Directory, new_name: str) -> None:
         """Moves a file into place."""

@@ -45,6 +45,13 @@ def write_all(descriptor: int, data: bytes) -> None:
         written += os.write(descriptor, view[written:])
 
 
+def start_writing_back(descriptor: int) -> None:
+    """Lets the system begin to write what is to be synced soon; only a hint, where there is one."""
+    if hasattr(os, "posix_fadvise"):
+        with suppress(OSError):
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def sync_data(descriptor: int) -> None:
     """Makes what was written to a descriptor durable."""
     if sys.platform == "darwin":
