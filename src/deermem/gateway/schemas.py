@@ -253,12 +253,13 @@ _TOLD: Final = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     429: "Too many requests of this caller.",
+    431: "The head of the request is too large.",
     500: "The stored data is corrupted, or the disk failed.",
     501: "The memory backend does not support this.",
     503: "The memory is busy; nothing was changed.",
     504: "The request took too long; a change that it asked for may still be made.",
 }
-_OF_EVERY_ROUTE: Final = (400, 401, 403, 429, 500, 501, 503, 504)
+_OF_EVERY_ROUTE: Final = (400, 401, 403, 429, 431, 500, 501, 503, 504)
 _OF_CHANGES: Final = (408, 409, 413, 415)
 
 
@@ -274,6 +275,8 @@ def answers(model: type[BaseModel], *statuses: int, changes: bool = False) -> di
     for status in sorted({*_OF_EVERY_ROUTE, *(_OF_CHANGES if changes else ()), *statuses}):
         if status == 304:
             told[304] = _NOT_MODIFIED
+        elif status == 431:  # the connection is closed before anything looks at the request
+            told[status] = {"description": _TOLD[status]}
         elif status == 422:
             told[422] = {"model": Invalid, "description": "A value breaks its rule."}
         else:
