@@ -32,6 +32,16 @@ def client(shared: Running) -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Serves a store in mode `none` to tests of which none may write: Bob alone has a memory."""
+    root = tmp_path_factory.mktemp("untouched")
+    manager_at(root).create_fact("of bob", user_id="bob")
+    with running(manager_at(root)) as gateway:
+        yield gateway
+    assert not (root / "users" / "default").exists()
+
+
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Running]:
     """Serves an empty store to the one user of mode `none`."""

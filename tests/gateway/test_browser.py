@@ -28,8 +28,8 @@ NO_JSON = "The body must be application/json."
 @pytest.mark.parametrize(
     "host", ["localhost", "127.0.0.1", "LOCALHOST:80", "[::1]", "[::1]:8431", "127.8.8.8:1"]
 )
-def test_names_of_this_machine_are_taken(gateway: Running, host: str) -> None:
-    assert status_of(talk(gateway.address, request("GET", MEMORY, host=host))) == 200
+def test_names_of_this_machine_are_taken(untouched: Running, host: str) -> None:
+    assert status_of(talk(untouched.address, request("GET", MEMORY, host=host))) == 200
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_names_of_this_machine_are_taken(gateway: Running, host: str) -> None:
         "",
     ],
 )
-def test_any_other_host_is_refused_in_mode_none(gateway: Running, host: str) -> None:
-    answer = talk(gateway.address, request("GET", MEMORY, host=host))
+def test_any_other_host_is_refused_in_mode_none(untouched: Running, host: str) -> None:
+    answer = talk(untouched.address, request("GET", MEMORY, host=host))
     assert (status_of(answer), detail_of(answer)) == (403, ELSEWHERE)
 
 
-def test_two_hosts_are_refused(gateway: Running) -> None:
-    answer = talk(gateway.address, request("GET", MEMORY, "Host: localhost"))
+def test_two_hosts_are_refused(untouched: Running) -> None:
+    answer = talk(untouched.address, request("GET", MEMORY, "Host: localhost"))
     assert status_of(answer) == 400
 
 
@@ -85,10 +85,12 @@ def test_a_change_from_a_page_of_another_origin_is_refused(
     refused(client.request(method, path, json=body, headers={"Origin": origin}), 403, FOREIGN)
 
 
-def test_a_second_origin_does_not_hide_a_foreign_one(gateway: Running) -> None:
-    own = f"Origin: {gateway.url}"
-    host = gateway.url.removeprefix("http://")
-    answer = talk(gateway.address, request("DELETE", MEMORY, own, "Origin: https://evil.example", host=host))
+def test_a_second_origin_does_not_hide_a_foreign_one(untouched: Running) -> None:
+    own = f"Origin: {untouched.url}"
+    host = untouched.url.removeprefix("http://")
+    answer = talk(
+        untouched.address, request("DELETE", MEMORY, own, "Origin: https://evil.example", host=host)
+    )
     assert (status_of(answer), detail_of(answer)) == (403, FOREIGN)
 
 
@@ -133,15 +135,15 @@ def test_a_body_that_a_form_can_send_is_refused(client: Client, content_type: st
         refused(answer, 415, NO_JSON)
 
 
-def test_a_body_without_a_type_is_refused(gateway: Running) -> None:
+def test_a_body_without_a_type_is_refused(untouched: Running) -> None:
     for headers in ([], ["Content-Type: application/json", "Content-Type: text/plain"]):
-        answer = talk(gateway.address, request("POST", FACTS, *headers, body=b'{"content": "x"}'))
+        answer = talk(untouched.address, request("POST", FACTS, *headers, body=b'{"content": "x"}'))
         assert (status_of(answer), detail_of(answer)) == (415, NO_JSON)
 
 
-def test_a_body_in_chunks_needs_its_type_too(gateway: Running) -> None:
+def test_a_body_in_chunks_needs_its_type_too(untouched: Running) -> None:
     head = request("POST", FACTS, "Transfer-Encoding: chunked")
-    answer = talk(gateway.address, head + b'10\r\n{"content": "x"}\r\n0\r\n\r\n')
+    answer = talk(untouched.address, head + b'10\r\n{"content": "x"}\r\n0\r\n\r\n')
     assert (status_of(answer), detail_of(answer)) == (415, NO_JSON)
 
 

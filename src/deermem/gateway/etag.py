@@ -28,8 +28,8 @@ def make_etag(kind: str, revision: int, body: bytes) -> str:
 def is_fresh(etag: str, if_none_match: Iterable[str]) -> bool:
     """Tells whether the client has this very representation already (weak comparison)."""
     header = ", ".join(if_none_match)
-    if not header:
-        return False
+    if not header or header == etag:
+        return bool(header)
     return header.strip() == "*" or any(f'"{tag}"' == etag for _, tag in _TAG.findall(header))
 
 

@@ -6,7 +6,6 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -65,7 +64,9 @@ class PrivateAnswers:
 
     def __init__(self, app: ASGIApp, *, identifying_headers: tuple[str, ...]) -> None:
         self._app = app
-        self._vary = ", ".join(identifying_headers)
+        self._headers = [(b"cache-control", b"private, no-cache"), (b"x-content-type-options", b"nosniff")]
+        if identifying_headers:
+            self._headers.append((b"vary", ", ".join(identifying_headers).encode("latin-1")))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on and marks its answer."""
@@ -75,11 +76,7 @@ class PrivateAnswers:
 
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["Cache-Control"] = "private, no-cache"
-                headers["X-Content-Type-Options"] = "nosniff"
-                if self._vary:
-                    headers["Vary"] = self._vary
+                message["headers"] = [*message["headers"], *self._headers]  # no route sets any of these
             await send(message)
 
         await self._app(scope, receive, send_marked)

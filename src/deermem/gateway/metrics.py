@@ -32,6 +32,8 @@ class Metrics:
 
     def __init__(self, counters: Callable[[], Mapping[str, int]], present: Callable[[], int]) -> None:
         self.registry = CollectorRegistry()
+        # Methods, routes and statuses are few; to look their counters up takes longer than to count.
+        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.requests = Counter(
             "deermem_http_requests",
             "Answers by method, route and status.",
@@ -50,6 +52,16 @@ class Metrics:
         )
         waiting.set_function(present)
         self.registry.register(_StoreCounters(counters))
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Counts an answer."""
+        known = method if method in _METHODS else _OTHER
+        children = self._children.get((known, route, status))
+        if children is None:
+            children = self.requests.labels(known, route, str(status)), self.seconds.labels(route)
+            self._children[known, route, status] = children
+        children[0].inc()
+        children[1].observe(seconds)
 
     def text(self) -> bytes:
         """Returns everything that was counted."""
@@ -102,10 +114,7 @@ class Counting:
                 raise
             await Refusal(500, FAILED).response()(scope, receive, send_counted)
         finally:
-            method = scope["method"] if scope["method"] in _METHODS else _OTHER
-            route = _route(scope)
-            self._metrics.requests.labels(method, route, str(status or 499)).inc()
-            self._metrics.seconds.labels(route).observe(time.perf_counter() - start)
+            self._metrics.count(scope["method"], _route(scope), status or 499, time.perf_counter() - start)
 
 
 def _route(scope: Scope) -> str:

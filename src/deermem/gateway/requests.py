@@ -151,9 +151,13 @@ def _call(request: Request, agent: str | None) -> Call:
     return Call(
         gateway=gateway_of(request),
         scope=Scope.of(caller_of(request).user_id, agent),
-        if_match=tuple(request.headers.getlist("if-match")),
-        if_none_match=tuple(request.headers.getlist("if-none-match")),
+        if_match=_values(request, b"if-match"),
+        if_none_match=_values(request, b"if-none-match"),
     )
+
+
+def _values(request: Request, name: bytes) -> tuple[str, ...]:
+    return tuple([value.decode("latin-1") for key, value in request.scope["headers"] if key == name])
 
 
 def _agent_in(request: Request) -> str | None:

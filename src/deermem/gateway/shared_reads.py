@@ -1,28 +1,21 @@
-"""Reads that several requests share: whoever asks while a read is under way gets the result of the next one.
+"""Reads that several requests share.
 
-The read that is under way may show a state from before the question, so it is not shared. The next one
-answers all that have asked by then: many requests for one memory cost few reads of it, also when it is not
-cached.
+Those who ask before a read begins get its result; those who ask while it is under way get that of the next
+one, since it may show a state from before their question. So many requests for one memory cost few reads of
+it, also when it is not cached.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
 
 from deermem.gateway.work import WorkPool
 
 T = TypeVar("T")
 
-
-@dataclass(slots=True)
-class _Flight(Generic[T]):
-    """Is a read that is under way, and what waits for the next one."""
-
-    call: Callable[[], T] | None = None
-    awaited: asyncio.Future[T] | None = None
+Waiters = list["asyncio.Future[T]"]
 
 
 class SharedReads(Generic[T]):
@@ -34,8 +27,8 @@ class SharedReads(Generic[T]):
 
     def __init__(self, pool: WorkPool) -> None:
         self._pool = pool
-        self._flights: dict[Hashable, _Flight[T]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()  # the loop holds its tasks weakly
+        self._gathering: dict[Hashable, Waiters[T]] = {}
+        self._under_way: dict[Hashable, asyncio.Task[None]] = {}
 
     async def run(self, key: Hashable, bucket: str | None, call: Callable[[], T]) -> T:
         """Returns what a call returns that begins after this.
@@ -48,30 +41,40 @@ class SharedReads(Generic[T]):
         Raises:
             Overloaded: The call did not get its turn.
         """
-        flight = self._flights.get(key)
-        if flight is None:
-            self._flights[key] = flight = _Flight[T]()
-            return await self._fly(key, bucket, call, flight)
-        if flight.awaited is None:
-            flight.call, flight.awaited = call, asyncio.get_running_loop().create_future()
-        return await asyncio.shield(flight.awaited)
+        loop = asyncio.get_running_loop()
+        waiters = self._gathering.get(key)
+        if waiters is None:
+            waiters = self._gathering[key] = []
+            before = self._under_way.get(key)
+            # A task begins when those that are ready now have had their turn: they may ask for the same.
+            self._under_way[key] = loop.create_task(self._read(key, bucket, call, waiters, before))
+        waiter: asyncio.Future[T] = loop.create_future()
+        waiters.append(waiter)
+        return await waiter
 
-    async def _fly(self, key: Hashable, bucket: str | None, call: Callable[[], T], flight: _Flight[T]) -> T:
+    async def _read(
+        self,
+        key: Hashable,
+        bucket: str | None,
+        call: Callable[[], T],
+        waiters: Waiters[T],
+        before: asyncio.Task[None] | None,
+    ) -> None:
+        if before is not None:
+            await before
+        del self._gathering[key]
         try:
-            return await self._pool.run(bucket, False, call)
-        finally:
-            if flight.call is None or flight.awaited is None:
-                del self._flights[key]
-            else:
-                self._flights[key] = following = _Flight[T]()
-                delivery = self._deliver(flight.awaited, self._fly(key, bucket, flight.call, following))
-                task = asyncio.get_running_loop().create_task(delivery)
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-
-    async def _deliver(self, awaited: asyncio.Future[T], read: Coroutine[Any, Any, T]) -> None:
-        try:
-            awaited.set_result(await read)
+            result = await self._pool.run(bucket, False, call)
         except Exception as error:  # noqa: BLE001 - raised again where the result is awaited
-            awaited.set_exception(error)
-            awaited.exception()  # or asyncio reports one that nobody waits for any more
+            for waiter in _still_there(waiters):
+                waiter.set_exception(error)
+        else:
+            for waiter in _still_there(waiters):
+                waiter.set_result(result)
+        finally:
+            if key not in self._gathering:
+                del self._under_way[key]
+
+
+def _still_there(waiters: Waiters[T]) -> Waiters[T]:
+    return [waiter for waiter in waiters if not waiter.done()]
