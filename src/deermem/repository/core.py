@@ -31,18 +31,7 @@ T = TypeVar("T")
 class RepositoryCore:
     """Reads and commits through the engine, and tells the indexer of commits.
 
-    Args:
-        storage: The storage root, or a `FileSystem`.
-        clock: Returns the time, with a zone.
-        new_token: Returns 32 hex digits that were never returned before.
-        lock_timeout: How long a writer waits for its turn, in seconds.
-        manifest_filename: The name of the summary file.
-        cache_bytes: How much of what was read is kept, as an estimate in bytes; 0 keeps nothing.
-        retrieval_adapter: A search index, or its entry point or dotted path.
-        strict_user_scope: Refuse `user_id=None`, the one user of a store without users.
-
-    Raises:
-        InvalidInputError: The root is a file, or a setting breaks its rule.
+    `MemoryRepository` says what each argument means.
     """
 
     def __init__(
