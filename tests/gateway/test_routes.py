@@ -363,7 +363,32 @@ def test_the_agents_of_a_user_are_listed_without_the_default_one(client: Client)
     client.create("of the default agent")
     for agent in ("writer", "coder"):
         client.post("/api/memory/facts", params={"agent": agent}, json={"content": "x"})
-    assert body_of(client.get("/api/agents")) == {"agents": [{"name": "coder"}, {"name": "writer"}]}
+    assert body_of(client.get("/api/agents"))["agents"] == [
+        {"name": "coder", "custom": False, "facts": 1},
+        {"name": "writer", "custom": False, "facts": 1},
+    ]
+
+
+def test_an_agent_is_listed_that_is_a_custom_one_or_has_facts(client: Client) -> None:
+    for agent in ("emptied", "both"):
+        client.post("/api/memory/facts", params={"agent": agent}, json={"content": "x"})
+    client.delete("/api/memory", params={"agent": "emptied"})
+    agents = client.bucket / "agents"
+    for agent in ("new", "both"):
+        (agents / agent).mkdir(exist_ok=True)
+        (agents / agent / "config.yaml").write_text("model: x\n")
+    (agents / "notes").mkdir()
+    (agents / "notes" / "readme.txt").write_text("no agent\n")
+    assert body_of(client.get("/api/agents"))["agents"] == [
+        {"name": "both", "custom": True, "facts": 1},
+        {"name": "new", "custom": True, "facts": 0},
+    ]
+
+
+def test_the_agents_of_a_user_without_any_memory_are_listed(client: Client) -> None:
+    (client.bucket / "agents" / "new").mkdir(parents=True)
+    (client.bucket / "agents" / "new" / "config.yaml").write_text("model: x\n")
+    assert body_of(client.get("/api/agents"))["agents"] == [{"name": "new", "custom": True, "facts": 0}]
 
 
 def test_a_custom_agent_is_deleted_with_all_it_owns(client: Client) -> None:

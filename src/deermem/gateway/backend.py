@@ -161,12 +161,16 @@ class Backend:
         return self._changed(scope, if_match, lambda changes: changes.delete_all(fact_ids))
 
     def agents(self, scope: Scope) -> Rendered:
-        """Returns the agents that have facts of their own."""
+        """Returns the agents beside the default one that are custom ones or have facts."""
 
         def look(repository: MemoryRepository) -> Rendered:
             revision = repository.get_manifest(scope.user.raw).revision
-            names = [name for name in repository.list_agents(scope.user.raw) if name != DEFAULT_AGENT]
-            return render({"agents": [{"name": name} for name in names]}, revision)
+            agents = [
+                {"name": entry.name, "custom": entry.is_custom, "facts": entry.facts}
+                for entry in repository.agent_entries(scope.user.raw)
+                if entry.name != DEFAULT_AGENT
+            ]
+            return render({"agents": agents}, revision)
 
         return self._on_store(look)
 

@@ -19,7 +19,7 @@ _DELETED: Final[dict[int | str, dict[str, Any]]] = {
 
 @router.get("", responses=answers(Agents, 304, 422), openapi_extra=OF_USER)
 async def list_agents(request: Request) -> Response:
-    """Returns the agents that have facts of their own."""
+    """Returns the agents that have a configuration or facts of their own."""
     call = reading_of_user(request)
     return await call.read(Operation.LIST_AGENTS, lambda backend: backend.agents(call.scope))
 

@@ -203,9 +203,11 @@ class Status(_Answer):
 
 
 class Agent(_Answer):
-    """An agent that has facts of its own."""
+    """An agent: `custom` tells whether it has a `config.yaml`, `facts` how many facts of its own it has."""
 
     name: str
+    custom: bool
+    facts: Annotated[int, Field(ge=0)]
 
 
 class Agents(_Answer):
@@ -254,7 +256,7 @@ _TOLD: Final = {
     415: "The body is not JSON.",
     429: "Too many requests of this caller.",
     431: "The head of the request is too large.",
-    500: "The stored data is corrupted, or the disk failed.",
+    500: "The stored data is corrupted, or the disk failed; the detail tells if a change may be there.",
     501: "The memory backend does not support this.",
     503: "The memory is busy; nothing was changed.",
     504: "The request took too long; a change that it asked for may still be made.",

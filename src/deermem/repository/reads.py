@@ -16,6 +16,7 @@ from deermem.repository.core import RepositoryCore
 from deermem.search.filters import fact_filter
 from deermem.search.indexer import RebuildReport
 from deermem.search.port import DEFAULT_MODE, DEFAULT_TOP_K, NO_FILTERS, Hit
+from deermem.storage.agents import AgentEntry
 from deermem.storage.opening import list_buckets
 from deermem.storage.view import Problem
 
@@ -95,6 +96,14 @@ class Reads(RepositoryCore):
     def list_agents(self, user_id: str | None) -> tuple[AgentName, ...]:
         """Returns the agents that have a directory for facts, sorted."""
         return self._read(self._user(user_id), lambda view: view.agents(), ())
+
+    def agent_entries(self, user_id: str | None) -> tuple[AgentEntry, ...]:
+        """Returns the agents that are custom ones or have facts, sorted, with how many facts each has.
+
+        Raises:
+            Corruption: A directory or a link lies where a fact should be.
+        """
+        return self._read(self._user(user_id), lambda view: view.agent_entries(), ())
 
     def snapshot_since(self, scope: Scope, revision: int) -> Snapshot:
         """Returns a snapshot at this revision or a later one.

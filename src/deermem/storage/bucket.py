@@ -166,14 +166,17 @@ class Bucket(OpenDirectories):
 
     def agents(self) -> tuple[AgentName, ...]:
         """Returns the agents that have a directory for facts, sorted."""
+        return tuple(agent for agent in self.agent_directories() if self._has_facts(agent))
+
+    def agent_directories(self) -> list[AgentName]:
+        """Returns the agents that have a directory, sorted."""
         try:
             with self.directory_at((AGENTS,)) as directory, trusted():
                 entries = directory.identities().items()
         except FileNotFoundError:
-            return ()
+            return []
         # A stray file that is named like an agent is none.
-        found = [agent for name, file in entries if file is None and (agent := stored_agent_name(name))]
-        return tuple(sorted(agent for agent in found if self._has_facts(agent)))
+        return sorted(agent for name, file in entries if file is None and (agent := stored_agent_name(name)))
 
     def _has_facts(self, agent: AgentName) -> bool:
         try:

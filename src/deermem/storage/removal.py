@@ -6,9 +6,10 @@ import logging
 from contextlib import suppress
 
 from deermem.errors import AgentNotFoundError, NotACustomAgent
-from deermem.format.layout import AGENT_CONFIG, AGENTS
+from deermem.format.layout import AGENTS
 from deermem.model.changes import ChangeSet
 from deermem.model.identity import AgentName, UserId
+from deermem.storage.agents import is_custom
 from deermem.storage.bucket import Bucket
 from deermem.storage.engine import Engine
 from deermem.storage.port import Directory, UnexpectedFileType
@@ -37,7 +38,7 @@ def delete_agent(engine: Engine, user: UserId, agent: AgentName) -> Committed | 
         bucket = transaction.view.bucket
         if not _has_directory(bucket, agent):
             raise AgentNotFoundError(agent)
-        custom = (AGENTS, agent, AGENT_CONFIG) in bucket.agent_files(agent)
+        custom = is_custom(bucket, agent)
         if not custom and bucket.list_facts(agent):
             raise NotACustomAgent(agent)
         committed = transaction.commit(ChangeSet(removes=frozenset([agent]))) if custom else None

@@ -10,6 +10,7 @@ from deermem.model.hand_edits import is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope
 from deermem.model.manifest import NO_MANIFEST, Manifest
 from deermem.model.snapshot import Snapshot
+from deermem.storage.agents import AgentEntry, list_entries
 from deermem.storage.bucket import Bucket, ManifestImage
 from deermem.storage.cache import ScopeEntry, SnapshotCache
 
@@ -50,6 +51,10 @@ class View(Protocol):
 
     def agents(self) -> tuple[AgentName, ...]:
         """Returns the agents that have a directory for facts."""
+        ...
+
+    def agent_entries(self) -> tuple[AgentEntry, ...]:
+        """Returns the agents that are custom ones or have facts."""
         ...
 
     def cleared_at(self, agent: AgentName) -> int:
@@ -130,6 +135,11 @@ class BucketView:
         self.used_disk = True
         return self.bucket.agents()
 
+    def agent_entries(self) -> tuple[AgentEntry, ...]:
+        """Returns the agents that are custom ones or have facts, sorted by name."""
+        self.used_disk = True
+        return list_entries(self.bucket)
+
     def cleared_at(self, agent: AgentName) -> int:
         """Returns the revision of the agent's last clear, 0 if it was never cleared."""
         self.used_disk = True
@@ -158,6 +168,10 @@ class EmptyView:
         return self.snapshot(scope), ()
 
     def agents(self) -> tuple[AgentName, ...]:
+        """Returns no agent."""
+        return ()
+
+    def agent_entries(self) -> tuple[AgentEntry, ...]:
         """Returns no agent."""
         return ()
 
