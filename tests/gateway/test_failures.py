@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deermem.errors import LockTimeout
+from deermem.errors import CommitInDoubt, LockTimeout
 from deermem.gateway.auth import AuthSettings, Mode
 from deermem.manager import MemoryManager
 from tests.gateway.conftest import SECRET
@@ -25,6 +25,7 @@ from tests.support.watched import WatchedFileSystem, call_of
 from tests.support.work import stop_inside
 
 CORRUPT = "Stored memory data is corrupted."
+IN_DOUBT = "The disk failed during the commit; the change may have been made."
 MEMORY = "/api/memory"
 FACTS = "/api/memory/facts"
 
@@ -96,6 +97,22 @@ def test_a_disk_that_fails_is_told_in_stable_words_and_nothing_is_changed(
     refused(send(client, fact_id), 500, detail)
     files.heal()
     assert client.document() == before
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_disk_that_fails_after_the_commit_point_is_told_as_a_change_that_may_have_been_made(
+    disk: tuple[Client, WatchedFileSystem], name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, files = disk
+    fact_id = client.create("a fact")
+    before = client.document()
+    files.fail(call_of("rename", "/memory.json"), errno.EIO)
+    refused(WRITES[name][0](client, fact_id), 500, IN_DOUBT)
+    assert [record.levelno for record in caplog.records if record.name == "deermem.gateway.service"] == [
+        logging.ERROR
+    ]
+    files.heal()
+    assert client.document()["revision"] == before["revision"] + 1
 
 
 @pytest.mark.parametrize("name", READS)
@@ -261,6 +278,7 @@ def test_what_a_backend_does_not_support_is_told(method: str, path: str, operati
         (ValueError("content"), 400, "Memory fact content cannot be empty."),
         (ValueError("confidence"), 400, "Invalid confidence value; must be between 0 and 1."),
         (KeyError("f1"), 404, "Memory fact 'f1' not found."),
+        (CommitInDoubt(2, "/secret/path"), 500, IN_DOUBT),
         (OSError(errno.EIO, "bad", "/secret/path"), 500, "Failed to create memory fact."),
         (RuntimeError("/secret/path"), 500, "Failed to create memory fact."),
         (LockTimeout("/secret/path", 1.0), 503, "Memory is busy; nothing was changed."),

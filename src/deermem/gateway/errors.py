@@ -11,6 +11,7 @@
 | the same: the confidence | 400 | `Invalid confidence value; must be between 0 and 1.` |
 | the same: any other field | 422 | the field and the rule that it breaks |
 | `Corruption` and its like, `MemoryCorruptionError` | 500 | `Stored memory data is corrupted.` |
+| `CommitInDoubt` | 500 | `The disk failed during the commit; the change may have been made.` |
 | `LockTimeout`, `Overloaded`, `MemoryManagerClosed` | 503 | `Memory is busy; nothing was changed.` |
 | `NotImplementedError` | 501 | `Operation '{op}' not supported by memory backend '{class}'.` |
 | anything else | 500 | what failed, such as `Failed to create memory fact.` |
@@ -30,6 +31,7 @@ from starlette.responses import JSONResponse, Response
 
 from deermem.errors import (
     AgentNotFoundError,
+    CommitInDoubt,
     Corruption,
     DuplicateFact,
     FactConflict,
@@ -56,6 +58,7 @@ EVICTED: Final = "Fact was not stored because the configured memory.max_facts ca
 EMPTY_CONTENT: Final = "Memory fact content cannot be empty."
 BAD_CONFIDENCE: Final = "Invalid confidence value; must be between 0 and 1."
 CORRUPT: Final = "Stored memory data is corrupted."
+IN_DOUBT: Final = "The disk failed during the commit; the change may have been made."
 BUSY: Final = "Memory is busy; nothing was changed."
 READ_ONLY: Final = "This gateway is read-only."
 FAILED: Final = "The request failed."
@@ -232,6 +235,7 @@ _ANSWERS: Final[Mapping[type[BaseException], Callable[[BaseException], Refusal]]
         UnsupportedFormat: _always(500, CORRUPT),
         MigrationError: _always(500, CORRUPT),
         MemoryCorruptionError: _always(500, CORRUPT),
+        CommitInDoubt: _always(500, IN_DOUBT),
         LockTimeout: _busy,
         Overloaded: _busy,
         MemoryManagerClosed: _busy,

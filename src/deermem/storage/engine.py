@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import Final, TypeVar
 
-from deermem.errors import Corruption, InvalidInputError, LockTimeout, RevisionConflict
+from deermem.errors import CommitInDoubt, Corruption, InvalidInputError, LockTimeout, RevisionConflict
 from deermem.format.layout import DEFAULT_MANIFEST, LOCK, bucket_parts, check_manifest_name
 from deermem.model.changes import ChangeSet
 from deermem.model.identity import UserId
@@ -279,6 +279,10 @@ class Engine:
             )
         except RevisionConflict:
             self.counters.count(CONFLICTS)
+            raise
+        except CommitInDoubt:
+            # Readers who know all from the cache look at `memory.json` alone, which may still be the old one.
+            self.cache.forget_user(bucket.user)
             raise
         if committed.image is not base:
             self.counters.count(COMMITS)
