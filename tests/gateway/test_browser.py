@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deermem.gateway.browser import is_loopback, parse_origin
+from deermem.gateway.browser import names_loopback, parse_origin
 from tests.gateway.servers import (
     Client,
     Running,
@@ -172,9 +172,9 @@ def test_an_origin_is_scheme_host_and_port(text: str, origin: object) -> None:
 
 
 def test_an_address_that_only_looks_like_loopback_is_none() -> None:
-    assert not is_loopback("127.0.0.1.")
-    assert not is_loopback("2130706433")
-    assert not is_loopback("0x7f.1")
+    assert not names_loopback("127.0.0.1.")
+    assert not names_loopback("2130706433")
+    assert not names_loopback("0x7f.1")
 
 
 def test_every_answer_is_private_and_depends_on_who_calls(client: Client, local: Client) -> None:

@@ -125,6 +125,6 @@ def test_the_document_is_the_same_every_time(local: Client) -> None:
 
 def test_a_path_that_knows_other_methods_names_them(local: Client) -> None:
     answer = local.put("/api/memory/facts/f", json={})
-    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, PATCH")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH")
     answer = local.request("OPTIONS", "/api/memory/facts/batch")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")

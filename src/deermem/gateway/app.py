@@ -17,6 +17,7 @@ from deermem.gateway.browser import BrowserGuard
 from deermem.gateway.errors import Refusal, problem
 from deermem.gateway.identification import Identification, PrivateAnswers
 from deermem.gateway.limits import BodyLimit, CallerRates, LimitSettings, RateLimit, TimeLimit
+from deermem.gateway.methods import HeadAsGet, methods_at
 from deermem.gateway.metrics import Counting
 from deermem.gateway.openapi import add_security
 from deermem.gateway.service import Gateway
@@ -82,6 +83,7 @@ def _add_layers(app: FastAPI, gateway: Gateway, authenticator: Authenticator, li
     app.add_middleware(BrowserGuard, only_loopback=not identifying, origins=gateway.settings.allowed_origins)
     app.add_middleware(PrivateAnswers, identifying_headers=identifying)
     app.add_middleware(Counting, metrics=gateway.metrics)
+    app.add_middleware(HeadAsGet)
 
 
 async def _answer_refusal(_: Request, error: Exception) -> Response:
@@ -94,16 +96,8 @@ async def _answer_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
     headers = dict(error.headers or {})
     if error.status_code == 405:  # the framework names the methods of one route alone
-        headers["Allow"] = ", ".join(_methods_at(request))
+        headers["Allow"] = ", ".join(methods_at(request))
     return Refusal(error.status_code, str(error.detail), headers).response()
-
-
-def _methods_at(request: Request) -> list[str]:
-    """Returns the methods of a path; a route of just this path comes before one with a parameter."""
-    path = request.scope["path"]
-    matching = [route for route in request.app.state.routes if route.path_regex.fullmatch(path)]
-    found = [route for route in matching if route.path == path] or matching
-    return sorted({method for route in found for method in route.methods})
 
 
 async def _answer_invalid(_: Request, error: Exception) -> Response:

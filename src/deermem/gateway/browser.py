@@ -7,7 +7,6 @@ form can send `application/json`.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from deermem.gateway.auth.modes import is_loopback
 from deermem.gateway.errors import Refusal
 
 SAFE_METHODS: Final = frozenset(["GET", "HEAD", "OPTIONS"])
@@ -51,7 +51,7 @@ class BrowserGuard:
         hosts = headers.getlist("host")
         if len(hosts) != 1:
             return Refusal(400, "Exactly one Host header is needed.")
-        if self._only_loopback and not is_loopback(hosts[0]):
+        if self._only_loopback and not names_loopback(hosts[0]):
             return Refusal(403, "The Host header does not name this machine.")
         if scope["method"] in SAFE_METHODS:
             return None
@@ -90,7 +90,7 @@ def parse_origin(text: str) -> tuple[str, str, int] | None:
 
 
 @lru_cache(maxsize=256)
-def is_loopback(host: str) -> bool:
+def names_loopback(host: str) -> bool:
     """Tells whether a `Host` header, with or without a port, names the loopback interface."""
     try:
         parts = urlsplit(f"//{host}")
@@ -100,14 +100,4 @@ def is_loopback(host: str) -> bool:
         return False
     if parts.netloc != host or "@" in host:
         return False
-    return is_loopback_name(name)
-
-
-def is_loopback_name(name: str) -> bool:
-    """Tells whether a host name or address is of the loopback interface."""
-    if name.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(name)
