@@ -165,7 +165,7 @@ def test_one_of_several_audiences_is_enough(keys: Path) -> None:
     assert caller(signers, bearer(signed("ec-1", "ES256", aud=["x", "two"]))).subject == "alice@example.com"
 
 
-@pytest.mark.parametrize("sub", ["", "a" * 201, "a\ud800", "a" * 180 + "-0123456789abcdef"])
+@pytest.mark.parametrize("sub", ["", "a" * 201, "a\ud800", "a" * 200 + "-0123456789abcdef"])
 def test_a_subject_that_can_have_no_memory_is_told_so(signers: Authenticator, sub: str) -> None:
     failed = refusal(signers, bearer(signed("oct-1", "HS256", sub=sub)))
     assert (failed.status, failed.detail) == (403, NO_SUCH_USER)

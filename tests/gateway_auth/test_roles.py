@@ -104,6 +104,12 @@ def test_an_administrator_opens_a_bucket_by_its_name(setup: Setup) -> None:
     assert safe_user_id(found.user_id) == bucket
 
 
+def test_an_administrator_opens_the_bucket_with_the_longest_name(setup: Setup) -> None:
+    bucket = safe_user_id("." * 200)
+    found = caller(setup.authenticator, *setup.proof("me", Role.ADMINISTRATOR), (BUCKET, bucket))
+    assert safe_user_id(found.user_id) == bucket
+
+
 @pytest.mark.parametrize(("role", "header"), [(Role.USER, USER), (Role.USER, BUCKET), (Role.SERVICE, BUCKET)])
 @pytest.mark.parametrize("name", ["me", "bob"])
 def test_a_role_that_may_not_act_for_others_is_refused(
@@ -113,7 +119,9 @@ def test_a_role_that_may_not_act_for_others_is_refused(
     assert (failed.status, failed.detail) == (403, OTHER_ROLE)
 
 
-@pytest.mark.parametrize("name", ["../bob", "a b", "bob@x.com", ".", "a" * 201, "a/b"])
+@pytest.mark.parametrize(
+    "name", ["../bob", "a b", "bob@x.com", ".", "a" * 201, "a" * 217, "a" * 201 + "-0123456789abcdef", "a/b"]
+)
 def test_what_is_no_bucket_is_refused(setup: Setup, name: str) -> None:
     failed = refusal(setup.authenticator, *setup.proof("me", Role.ADMINISTRATOR), (BUCKET, name))
     assert failed.status == 400

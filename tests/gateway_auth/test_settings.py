@@ -47,6 +47,7 @@ def test_a_secret_is_not_shown() -> None:
         ({"mode": "none", "issuer": "i"}, "auth.issuer"),
         ({"token_file": "t"}, "auth.token_file"),
         ({"user": ""}, "auth.user"),
+        ({"user": "a" * 201}, "auth.user"),
         ({**JWT, "user": "alice"}, "auth.user"),
         ({**JWT, "issuer": ""}, "auth.issuer"),
         ({**JWT, "issuer": 7}, "auth.issuer"),

@@ -15,6 +15,7 @@ FactId = NewType("FactId", str)
 DEFAULT_AGENT: Final = AgentName("__default__")
 
 MAX_USER_ID: Final = 200
+_MAX_BUCKET_NAME: Final = MAX_USER_ID + 17
 MAX_AGENT_NAME: Final = 64
 MAX_FACT_ID: Final = 128
 
@@ -84,11 +85,11 @@ def safe_user_id(raw: str) -> str:
 
     An id of letters, digits, `_` and `-` is its own bucket name. In any other id each other
     character becomes `-`, and `-` with the first 16 hex digits of the SHA-256 of the raw id is
-    added, so that `a@b.c` and `a-b-c` stay apart.
+    added, so that `a@b.c` and `a-b-c` stay apart. What this returns for an id is its own bucket name.
     """
     if not isinstance(raw, str) or not raw:
         raise InvalidInputError("user_id", "must be a non-empty string")
-    if len(raw) > MAX_USER_ID:
+    if len(raw) > MAX_USER_ID and not is_bucket_name(raw):
         raise InvalidInputError("user_id", f"is longer than {MAX_USER_ID} characters")
     if _SAFE_USER_ID.fullmatch(raw):
         return raw
@@ -101,7 +102,9 @@ def safe_user_id(raw: str) -> str:
 
 def is_bucket_name(name: str) -> bool:
     """Tells whether `safe_user_id` could have returned this name."""
-    return len(name) <= MAX_USER_ID + 17 and _SAFE_USER_ID.fullmatch(name) is not None
+    if len(name) > MAX_USER_ID:
+        return len(name) <= _MAX_BUCKET_NAME and looks_encoded(name)
+    return _SAFE_USER_ID.fullmatch(name) is not None
 
 
 def looks_encoded(raw: str) -> bool:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from deermem.errors import InvalidInputError
 from deermem.gateway.auth.subjects import ACTING_HEADERS
+from deermem.model.identity import safe_user_id
 
 PREFIX: Final = "DEERMEM_AUTH_"
 TOKEN_FILE_NAME: Final = ".gateway-tokens.json"  # noqa: S105 - a name
@@ -149,8 +150,10 @@ def _parsed(name: str, value: Any, kind: type) -> Any:
 
 
 def _check_none(settings: AuthSettings) -> None:
-    if not settings.user:
-        raise InvalidInputError("auth.user", "must not be empty")
+    try:
+        safe_user_id(settings.user)
+    except InvalidInputError as error:
+        raise InvalidInputError("auth.user", error.reason) from None
 
 
 def _check_token(settings: AuthSettings) -> None:

@@ -32,13 +32,10 @@ def user_id_of(subject: str) -> str:
     Raises:
         InvalidInputError: The subject is empty, too long, or no text that UTF-8 can hold.
     """
+    if len(subject) > MAX_USER_ID:
+        raise InvalidInputError("user_id", f"is longer than {MAX_USER_ID} characters")
     safe_user_id(subject)
-    if not looks_encoded(subject):
-        return subject
-    encoded = f"{subject}-{sha256(subject.encode()).hexdigest()[:16]}"
-    if len(encoded) > MAX_USER_ID:
-        raise InvalidInputError("user_id", "looks encoded, and is too long to be encoded again")
-    return encoded
+    return f"{subject}-{sha256(subject.encode()).hexdigest()[:16]}" if looks_encoded(subject) else subject
 
 
 def identified(request: Connection, subject: str, role: Role) -> Caller:
@@ -52,7 +49,7 @@ def identified(request: Connection, subject: str, role: Role) -> Caller:
     if (bucket is not None and role is not Role.ADMINISTRATOR) or (user is not None and role is Role.USER):
         raise AuthenticationFailed(403, OTHER_ROLE)
     if bucket is not None:
-        if user is not None or len(bucket) > MAX_USER_ID or not is_bucket_name(bucket):
+        if user is not None or not is_bucket_name(bucket):
             raise AuthenticationFailed(400, f"The header {BUCKET_HEADER} is not valid.")
         return Caller(subject, role, bucket)
     try:
