@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import os
+import signal
 import subprocess
+import sys
+from contextlib import suppress
 from typing import Any
 
 from tests.docs.blocks import Block, Command, blocks, commands
@@ -47,21 +51,33 @@ def run_shell(name: str, block: Block) -> None:
     # Between two commands bash prints a line that no command prints, and stops at the first failure.
     mark = "--- end of command ---"
     script = "".join(f"{step.typed}\nprintf '%s\\n' '{mark}'\n" for step in steps)
-    done = subprocess.run(
+    exit_code, output = run_bash(script)
+    printed = output.split(f"{mark}\n")
+    if exit_code:
+        failed = steps[min(len(printed), len(steps)) - 1].typed.strip()
+        raise BlockFailed(f"{name}:{block.line}: `{failed}` exits with {exit_code}:\n{printed[-1]}")
+    for step, output in zip(steps, printed, strict=False):
+        compare(f"{name}:{block.line}", step, output)
+
+
+def run_bash(script: str) -> tuple[int, str]:
+    """Runs a script and ends what it leaves in the background; returns its exit code and its output."""
+    with subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
-        timeout=SECONDS,
-        check=False,
-    )
-    printed = done.stdout.split(f"{mark}\n")
-    if done.returncode:
-        failed = steps[min(len(printed), len(steps)) - 1].typed.strip()
-        raise BlockFailed(f"{name}:{block.line}: `{failed}` exits with {done.returncode}:\n{printed[-1]}")
-    for step, output in zip(steps, printed, strict=False):
-        compare(f"{name}:{block.line}", step, output)
+        start_new_session=True,
+    ) as shell:
+        try:
+            output, _ = shell.communicate(timeout=SECONDS)
+        finally:
+            if sys.platform != "win32":
+                # A server that the script has started is of the same group.
+                with suppress(ProcessLookupError):
+                    os.killpg(shell.pid, signal.SIGKILL)
+        return shell.returncode, output
 
 
 def compare(where: str, step: Command, output: str) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
+from subprocess import TimeoutExpired
 
 import pytest
 
+from tests.docs import execution
 from tests.docs.blocks import blocks
 from tests.docs.execution import BlockFailed, run_document
 
@@ -52,6 +56,21 @@ def test_a_command_may_go_on_in_the_next_line() -> None:
 def test_output_without_a_final_line_break_does_not_hide_the_next_command() -> None:
     with pytest.raises(BlockFailed, match="`false`"):
         run_document("page.md", document("console", "$ printf x", "x", "$ false"))
+
+
+@pytest.mark.parametrize("end", ["$ false", "$ sleep 60"], ids=["fails", "takes too long"])
+def test_what_a_block_leaves_in_the_background_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr(execution, "SECONDS", 1)
+    os.mkfifo(tmp_path / "open")
+    reader = os.open(tmp_path / "open", os.O_RDONLY | os.O_NONBLOCK)
+    lines = [f"$ exec 3> {tmp_path / 'open'}", "$ sleep 60 > /dev/null 2>&1 &", end]
+    with pytest.raises((BlockFailed, TimeoutExpired)):
+        run_document("page.md", document("console", *lines))
+    os.set_blocking(reader, True)
+    assert os.read(reader, 1) == b""  # comes when nobody holds the other end any more
+    os.close(reader)
 
 
 def test_a_block_marked_as_not_run_is_left_alone() -> None:
