@@ -12,6 +12,7 @@
     ├── LockTimeout (TimeoutError)      nothing was written
     ├── Corruption                      bytes that cannot be trusted; nothing was written
     ├── UnsupportedFormat               another version's file; nothing was written
+    │   └── LegacyFormat                version 1, not migrated yet
     ├── MigrationError                  the source was kept
     ├── CommitInDoubt (OSError)         journalled, not yet applied; the next access completes it
     ├── SearchIndexError                the facts are safe; rebuild the index
@@ -184,6 +185,18 @@ class UnsupportedFormat(DeerMemError):
 
     def __str__(self) -> str:
         return f"{self.path}: version {self.found} is not supported (supported: {self.supported})"
+
+
+class LegacyFormat(UnsupportedFormat):
+    """Says that a file of version 1 is still to be migrated; nothing was written.
+
+    `agent` is the agent whose file it is, `None` for one of the whole user's.
+    """
+
+    def __init__(self, path: str, found: str, supported: str, agent: str | None = None) -> None:
+        super().__init__(path, found, supported)
+        self.args = (path, found, supported, agent)
+        self.agent = agent
 
 
 class MigrationError(DeerMemError):

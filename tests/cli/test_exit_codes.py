@@ -132,7 +132,7 @@ def test_a_lock_that_is_held_too_long_is_6_and_nothing_is_written(cli: CommandLi
     cli.add("x")
     before = cli.tree()
     cli.monkeypatch.setenv("DEERMEM_LOCK_TIMEOUT", "1")
-    with MemoryRepository(cli.root) as other, other._engine.transaction(UserId.parse("default")):
+    with MemoryRepository(cli.root) as other, other.engine.transaction(UserId.parse("default")):
         refused = cli("add", "y")
     assert refused.code == 6
     assert ".memory.lock" in refused.err

@@ -308,4 +308,4 @@ def test_locks_that_nobody_uses_are_forgotten(root: Path) -> None:
         MUTATIONS[mutation](store)
     store.upsert_fact(BOB, draft("b"))
     gc.collect()
-    assert len(store._engine.locks) == 0
+    assert len(store.engine.locks) == 0

@@ -20,7 +20,7 @@ def test_the_cache_is_bounded_by_bytes_and_forgets_what_was_used_least_recently(
     for scope in scopes:
         writer.upsert_fact(scope, draft("x", "a" * 10_000))
     store = MemoryRepository(tmp_path, cache_bytes=50_000)
-    cache = store._engine.cache
+    cache = store.engine.cache
     for scope in scopes:
         store.snapshot(scope)
         assert cache.cost <= 50_000
@@ -43,19 +43,19 @@ def test_whatever_makes_a_fact_large_counts_against_the_bound(tmp_path: Path, fi
     store = MemoryRepository(tmp_path)
     store.upsert_fact(ALICE, FactDraft(**{"content": "x", **fields}))
     store.snapshot(ALICE)
-    assert store._engine.cache.cost > 40_000
+    assert store.engine.cache.cost > 40_000
 
 
 def test_summaries_count_against_the_bound(tmp_path: Path) -> None:
     store = MemoryRepository(tmp_path)
     store.update_summaries("alice", {"user": {"topOfMind": "t" * 90_000}})
     store.snapshot(ALICE)
-    assert store._engine.cache.cost > 90_000
+    assert store.engine.cache.cost > 90_000
 
 
 def test_the_cost_of_the_cache_follows_own_commits_and_returns_to_nothing(tmp_path: Path) -> None:
     store = store_with(tmp_path, "x")
-    cache = store._engine.cache
+    cache = store.engine.cache
     store.snapshot(ALICE)
     before = cache.cost
     store.edit_fact(ALICE, "x", {"content": "a" * 9_000})
@@ -73,7 +73,7 @@ def test_a_cache_of_no_bytes_keeps_nothing_and_reads_the_same(tmp_path: Path) ->
     store_with(tmp_path, "x", "y")
     store = MemoryRepository(tmp_path, cache_bytes=0)
     assert store.snapshot(ALICE) == store.snapshot(ALICE)
-    assert len(store._engine.cache) == 0
+    assert len(store.engine.cache) == 0
     store.edit_fact(ALICE, "x", {"content": "two"})
     assert store.snapshot(ALICE).by_id[X].content == "two"
 
@@ -83,4 +83,4 @@ def test_users_that_were_read_once_do_not_stay_for_ever(tmp_path: Path) -> None:
     for number in range(12):
         store.upsert_fact(Scope.of(f"user{number}"), draft("x"))
         store.snapshot(Scope.of(f"user{number}"))
-    assert len(store._engine.cache) < 8
+    assert len(store.engine.cache) < 8

@@ -260,7 +260,7 @@ def test_what_is_known_of_single_facts_is_bounded_and_reload_forgets_it(tmp_path
     for number in range(8):
         store.upsert_fact(ALICE, draft(f"f{number}", "a" * 3_000))
         small.get_fact(ALICE, f"f{number}")
-    known = small._engine.cache.known_fact
+    known = small.engine.cache.known_fact
     assert known(ALICE, FactId("f7")) is not None
     assert known(ALICE, FactId("f0")) is None
     small.reload(BOB)
@@ -272,6 +272,6 @@ def test_what_is_known_of_single_facts_is_bounded_and_reload_forgets_it(tmp_path
 def test_a_fact_that_this_process_deleted_is_not_known_any_more(tmp_path: Path) -> None:
     store = store_with(tmp_path, "x")
     store.delete_fact(ALICE, "x")
-    assert store._engine.cache.known_fact(ALICE, X) is None
+    assert store.engine.cache.known_fact(ALICE, X) is None
     MemoryRepository(tmp_path).upsert_fact(ALICE, draft("x", "by another"))
     assert store.edit_fact(ALICE, "x", {"confidence": 1}).written[0].content == "by another"

@@ -139,23 +139,6 @@ def test_a_memory_json_of_a_newer_version_is_refused_and_not_downgraded(
     refuse_everything(tmp_path, UnsupportedFormat, "is not supported")
 
 
-@pytest.mark.parametrize(
-    "legacy",
-    [
-        {"version": "1.0"},
-        {"facts": []},
-        {"facts": {}},
-        {"version": None},
-        {"version": "1.0", "facts": [{"id": 1}]},
-    ],
-    ids=str,
-)
-def test_a_version_1_source_is_refused_untouched(tmp_path: Path, legacy: dict[str, Any]) -> None:
-    store_with(tmp_path, "x")
-    replace(tmp_path, **legacy)
-    refuse_everything(tmp_path, UnsupportedFormat, "version 1.0")
-
-
 HOSTILE = {
     "empty": b"",
     "NUL bytes": b"\0" * 600,

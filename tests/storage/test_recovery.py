@@ -236,30 +236,6 @@ def test_what_dead_writers_staged_is_swept_and_foreign_files_stay(base: Path, tm
     assert [path.name for path in recovery.iterdir()] == ["notes.txt"]
 
 
-PREDECESSOR = {
-    "operationId": "0" * 32,
-    "state": "prepared",
-    "agentName": None,
-    "expectedRevision": 1,
-    "nextRevision": 2,
-    "factIds": ["x"],
-    "oldEntries": {"x": {"path": "agents/__default__/facts/2d/x.md"}},
-}
-
-
-@pytest.mark.parametrize("kept", ["prepared", "committed"])
-def test_a_journal_of_the_predecessor_is_refused_and_kept(base: Path, tmp_path: Path, kept: str) -> None:
-    root = tmp_path / "store"
-    shutil.copytree(base, root)
-    bucket_path(root).joinpath(JOURNAL).write_text(json.dumps({**PREDECESSOR, "state": kept}))
-    before = tree(root)
-    for access in (READS["snapshot"], READS["get_fact"], WRITES["an empty change set"]):
-        with pytest.raises(UnsupportedFormat) as refusal:
-            access(MemoryRepository(root))
-        assert refusal.value.path == f"users/alice/{JOURNAL}"
-    assert tree(root) == before
-
-
 def test_a_journal_of_a_later_format_is_refused_and_kept(hot: Path) -> None:
     rewrite(hot, lambda document: document.update(format=3))
     before = tree(hot)

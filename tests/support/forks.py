@@ -73,7 +73,7 @@ def fork_within_a_transaction(pipe: Connection, root: Path) -> None:
         return ChangeSet(upserts=(Upsert(ALICE.agent, draft("new")),))
 
     try:
-        MemoryRepository(root)._engine.commit(ALICE.user, decide)
+        MemoryRepository(root).engine.commit(ALICE.user, decide)
         outcome = "committed"
     except BaseException as error:
         if os.getpid() == parent:

@@ -21,8 +21,18 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-from deermem.errors import Corruption, UnsupportedFormat
-from deermem.format.layout import AGENTS, FACTS, FENCES, fact_id_of, is_agent_file, is_shard, parse_fact_parts
+from deermem.errors import Corruption, LegacyFormat, UnsupportedFormat
+from deermem.format.layout import (
+    AGENTS,
+    FACTS,
+    FENCES,
+    fact_id_of,
+    is_agent_file,
+    is_shard,
+    legacy_parts,
+    parse_fact_parts,
+)
+from deermem.format.legacy_journal import is_legacy_journal
 from deermem.format.strict_json import dump_compact, load_object
 from deermem.model.identity import stored_agent_name
 
@@ -32,6 +42,7 @@ MAX_JOURNAL_BYTES: Final = 500_000_000
 _MAX_FOREIGN_BYTES: Final = 1_000_000
 
 _STAGED = re.compile(r"[0-9a-f]{32}\.[0-9]{1,7}")
+_KEPT = re.compile(r"[0-9a-f]{32}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 Parts = tuple[str, ...]
@@ -45,6 +56,11 @@ def staged_name(operation: str, number: int) -> str:
 def is_staged_name(name: str) -> bool:
     """Tells whether a file in `.recovery` is one that a transaction staged."""
     return _STAGED.fullmatch(name) is not None
+
+
+def is_kept_name(name: str) -> bool:
+    """Tells whether a directory in `.recovery` is one in which the predecessor kept old files."""
+    return _KEPT.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +115,8 @@ def decode_journal(data: bytes, path: str, manifest_name: str) -> Journal:
 
     Raises:
         Corruption: The bytes are not what `encode_journal` wrote.
-        UnsupportedFormat: The journal is of another format, the predecessor's for one.
+        LegacyFormat: The journal is the predecessor's.
+        UnsupportedFormat: The journal is of another format.
     """
     body, _, rest = data.rpartition(b',"checksum":"')
     sealed = rest[:-3] == sha256(body + b"}").hexdigest().encode("ascii") and rest[-3:] == b'"}\n'
@@ -107,6 +124,8 @@ def decode_journal(data: bytes, path: str, manifest_name: str) -> Journal:
         # Parsing takes many times the memory of the bytes, and they are not what a transaction wrote.
         raise Corruption(path, "the checksum does not fit", _HINT)
     document = load_object(data, path)
+    if is_legacy_journal(document):
+        raise LegacyFormat(path, "1.0", str(JOURNAL_FORMAT))
     if document.get("format") != JOURNAL_FORMAT or document.get("state") != JOURNAL_STATE:
         found = f"{document.get('format', 1)}, state {document.get('state')}"
         raise UnsupportedFormat(path, found[:80], f"{JOURNAL_FORMAT}, state {JOURNAL_STATE}")
@@ -124,9 +143,9 @@ def decode_journal(data: bytes, path: str, manifest_name: str) -> Journal:
         )
         sound = (
             manifest.parts == (manifest_name,)
-            and all(_may_write(image.parts) for image in journal.images)
-            and all(_may_delete(parts) for parts in journal.deletes)
-            and journal.revision == journal.base_revision + 1 > 0
+            and all(_may_write(image.parts, manifest_name) for image in journal.images)
+            and all(_may_delete(parts, manifest_name) for parts in journal.deletes)
+            and journal.revision > journal.base_revision >= 0
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise Corruption(path, "lacks a key or has one of the wrong type", _HINT) from None
@@ -154,17 +173,27 @@ def _image(document: dict[str, Any]) -> Image:
     return image
 
 
-def _may_write(parts: Parts) -> bool:
-    return parts == (FENCES,) or parse_fact_parts(parts) is not None
+def _may_write(parts: Parts, manifest_name: str) -> bool:
+    """Rolling a migration back writes the files of version 1 again."""
+    return parts == (FENCES,) or parse_fact_parts(parts) is not None or _is_legacy(parts, manifest_name)
 
 
-def _may_delete(parts: Parts) -> bool:
-    """A clear also removes a fact file that lies in the wrong shard."""
-    return is_agent_file(parts) or (
-        len(parts) == 5
-        and parts[0] == AGENTS
-        and stored_agent_name(parts[1]) is not None
-        and parts[2] == FACTS
-        and is_shard(parts[3])
-        and fact_id_of(parts[4]) is not None
+def _may_delete(parts: Parts, manifest_name: str) -> bool:
+    """A clear also removes a fact file that lies in the wrong shard, a migration its sources."""
+    return (
+        is_agent_file(parts)
+        or _is_legacy(parts, manifest_name)
+        or (
+            len(parts) == 5
+            and parts[0] == AGENTS
+            and stored_agent_name(parts[1]) is not None
+            and parts[2] == FACTS
+            and is_shard(parts[3])
+            and fact_id_of(parts[4]) is not None
+        )
     )
+
+
+def _is_legacy(parts: Parts, manifest_name: str) -> bool:
+    agent = None if len(parts) != 3 else stored_agent_name(parts[1])
+    return agent is not None and parts == legacy_parts(agent, manifest_name)

@@ -31,6 +31,7 @@ RECOVERY: Final = ".recovery"
 QUARANTINE: Final = ".quarantine"
 DEFAULT_MANIFEST: Final = "memory.json"
 FACT_SUFFIX: Final = ".md"
+BACKUP_SUFFIX: Final = ".v1.bak"
 AGENT_CONFIG: Final = "config.yaml"
 AGENT_FILES: Final = (AGENT_CONFIG, "SOUL.md")
 METADATA: Final = ".metadata"
@@ -61,6 +62,11 @@ def facts_parts(agent: AgentName) -> tuple[str, ...]:
 def fact_parts(agent: AgentName, fact_id: FactId) -> tuple[str, ...]:
     """Returns the directories from the bucket to a fact file, and its name."""
     return AGENTS, agent, FACTS, shard_of(fact_id), fact_id + FACT_SUFFIX
+
+
+def legacy_parts(agent: AgentName, manifest_name: str) -> tuple[str, ...]:
+    """Returns where version 1 kept an agent's facts and summaries, from the bucket on."""
+    return AGENTS, agent, manifest_name
 
 
 def fact_id_of(file_name: str) -> FactId | None:

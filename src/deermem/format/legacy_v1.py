@@ -15,7 +15,6 @@ is refused, and the refusal names both; where the id is a generated one it gets 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from deermem.format.legacy_facts import generated_id, read_legacy_fact
 from deermem.format.legacy_json import MAX_LEGACY_BYTES, entry_text, load_legacy_object, shown, verbatim
 from deermem.format.legacy_summaries import read_legacy_summaries, without_unknown_sections
 from deermem.format.legacy_values import Remainder, read_count, read_moment
+from deermem.format.legacy_version import LEGACY_VERSIONS, is_legacy_manifest, version_text
 from deermem.format.manifest_json import encode_manifest
 from deermem.model.fact import ExtraField, Fact, next_fact
 from deermem.model.identity import FactId, Scope, is_fact_id, parse_fact_id
@@ -42,31 +42,10 @@ __all__ = [
     "is_legacy_manifest",
 ]
 
-_VERSIONS: Final = ("", "1", "1.0")
 _KNOWN: Final = ("version", "revision", "lastUpdated", "facts", *SECTIONS)
 _MAX_PATH: Final = 1_000
 _PART = re.compile(r"(?!\.\.?$)[^/\\:\x00-\x1f\x7f]{1,255}")
 _HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
-
-
-def is_legacy_manifest(document: Mapping[str, Any]) -> bool:
-    """Tells whether `memory.json` is of version 1, or holds facts as version 1 does."""
-    version = _version(document)
-    return version in _VERSIONS or (version == MANIFEST_VERSION and "facts" in document)
-
-
-def _version(document: Mapping[str, Any]) -> str:
-    match document.get("version"):
-        case None:
-            return ""
-        case str(text):
-            return text
-        case bool():
-            return "of another type"
-        case int() | float() as number if number == 1:
-            return str(number)
-        case other:
-            return f"{verbatim(other)[:40]} (no string)"
 
 
 def decode_legacy(data: bytes, path: str, scope: Scope, now: str) -> LegacyDocument:
@@ -83,9 +62,9 @@ def decode_legacy(data: bytes, path: str, scope: Scope, now: str) -> LegacyDocum
         UnsupportedFormat: The document is of another version.
     """
     document = load_legacy_object(data, path)
-    version = _version(document)
-    if version not in (*_VERSIONS, MANIFEST_VERSION):
-        raise UnsupportedFormat(path, shown(version), _VERSIONS[-1])
+    version = version_text(document)
+    if version not in (*LEGACY_VERSIONS, MANIFEST_VERSION):
+        raise UnsupportedFormat(path, shown(version), LEGACY_VERSIONS[-1])
     try:
         return _read(document, version, scope, now)
     except RecursionError:

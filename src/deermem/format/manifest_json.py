@@ -16,7 +16,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
+from deermem.errors import Corruption, InvalidInputError, LegacyFormat, UnsupportedFormat
+from deermem.format.legacy_version import is_legacy_manifest, is_legacy_text
 from deermem.format.strict_json import dump_compact, dump_document, load_object
 from deermem.model.fact import ExtraField
 from deermem.model.manifest import MANIFEST_VERSION, Manifest
@@ -27,7 +28,6 @@ from deermem.model.timestamps import parse_timestamp
 MAX_MANIFEST_BYTES: Final = 4_000_000
 
 _KNOWN: Final = ("version", "revision", "lastUpdated", "user", "history")
-_LEGACY_KEYS: Final = ("facts",)
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -71,13 +71,10 @@ def decode_manifest(data: bytes, path: str) -> Manifest:
 
     Raises:
         Corruption: The document breaks a rule; the reason names the key.
-        UnsupportedFormat: The document has another version, or facts inside as version 1 has.
+        LegacyFormat: The document has version 1, or facts inside as version 1 has.
+        UnsupportedFormat: The document has another version.
     """
-    document = load_object(data, path)
-    version = document.get("version")
-    if version != MANIFEST_VERSION or any(key in document for key in _LEGACY_KEYS):
-        legacy = version in (None, "1.0", MANIFEST_VERSION)
-        raise UnsupportedFormat(path, "1.0" if legacy else str(version)[:40], MANIFEST_VERSION)
+    document = _load(data, path)
     revision = document.get("revision")
     if isinstance(revision, bool) or not isinstance(revision, int) or not 1 <= revision <= MAX_COUNT:
         raise Corruption(path, "revision: must be an integer of at least 1")
@@ -97,6 +94,25 @@ def decode_manifest(data: bytes, path: str) -> Manifest:
         ExtraField(key, dump_compact(value)) for key, value in document.items() if key not in _KNOWN
     )
     return Manifest(revision, str(last_updated), Summaries.of(sections), extra)
+
+
+def _load(data: bytes, path: str) -> dict[str, Any]:
+    """Reads the JSON object, if it is of this version."""
+    try:
+        document = load_object(data, path)
+        legacy = is_legacy_manifest(document)
+    except Corruption:
+        if not is_legacy_text(data):
+            raise
+        document, legacy = {}, True
+    if legacy:
+        raise LegacyFormat(path, "1.0", MANIFEST_VERSION)
+    version = document.get("version")
+    if version != MANIFEST_VERSION:
+        raise UnsupportedFormat(path, str(version)[:40], MANIFEST_VERSION)
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise Corruption(path, f"is larger than {MAX_MANIFEST_BYTES:,} bytes")
+    return document
 
 
 def _decode_section(value: Any, path: str, name: str) -> Section:

@@ -130,7 +130,7 @@ class ManagerCore(MemoryManager):
 
     def _extraction(self) -> Extractor:
         if self._extractor is None:
-            raise NotImplementedError("add")
+            raise NotImplementedError("add needs an extraction_hook: DeerMem(..., extraction_hook=...)")
         return self._extractor
 
     def _admission(self, source: Source) -> Admission:

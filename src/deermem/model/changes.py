@@ -105,6 +105,8 @@ class ChangeSet:
     `removes` names custom agents that go with their facts and the files that are known to be theirs.
     `expected_manifest_revision` is the revision the changes were based on; with `may_rebase` a set
     whose every fact has a precondition is still accepted on a newer one (plan section 8).
+    `least_revision` makes a commit of any change set, at this manifest revision or a later one: so
+    no revision comes back that was seen before `memory.json` was lost or replaced.
     """
 
     upserts: tuple[Upsert, ...] = ()
@@ -115,6 +117,7 @@ class ChangeSet:
     removes: frozenset[AgentName] = frozenset()
     expected_manifest_revision: int | None = None
     may_rebase: bool = False
+    least_revision: int = 0
 
     def __post_init__(self) -> None:
         for agent in self.emptied:

@@ -95,13 +95,14 @@ def resolve(changes: ChangeSet, before: Before, now: str) -> Resolution:
     summaries = before.manifest.summaries
     if changes.summaries is not None:
         summaries = summaries.merged(changes.summaries.stamped(now))
+    forced = changes.least_revision > before.manifest.revision
     # Where nothing was ever stored, nothing can be brought back; a removed agent can.
     clears = bool(changes.removes) or (
-        (bool(changes.clears) or changes.clear_all) and before.manifest.revision > 0
+        (bool(changes.clears) or changes.clear_all) and (before.manifest.revision > 0 or forced)
     )
-    if not (written or deleted or clears or summaries != before.manifest.summaries):
+    if not (written or deleted or clears or forced or summaries != before.manifest.summaries):
         return Resolution(before.manifest, unchanged=tuple(unchanged))
-    revision = before.manifest.revision + 1
+    revision = max(before.manifest.revision + 1, changes.least_revision)
     return Resolution(
         manifest=Manifest(revision, now, summaries, before.manifest.extra),
         written=tuple(written),

@@ -17,8 +17,9 @@ from deermem.model.manifest import NO_MANIFEST
 from deermem.model.snapshot import Snapshot
 from deermem.search.indexer import Indexer
 from deermem.search.port import RetrievalAdapter
+from deermem.storage.access import DEFAULT_LOCK_TIMEOUT
 from deermem.storage.cache import DEFAULT_CACHE_BYTES
-from deermem.storage.engine import DEFAULT_LOCK_TIMEOUT, Engine
+from deermem.storage.engine import Engine
 from deermem.storage.filesystem import LocalFileSystem
 from deermem.storage.port import FileSystem
 from deermem.storage.removal import delete_agent
@@ -47,7 +48,7 @@ class RepositoryCore:
         strict_user_scope: bool = False,
     ) -> None:
         file_system = LocalFileSystem(storage) if isinstance(storage, str | os.PathLike) else storage
-        self._engine = Engine(
+        self.engine = Engine(
             file_system,
             clock=clock,
             new_token=new_token,
@@ -62,19 +63,20 @@ class RepositoryCore:
 
             retrieval_adapter = load_adapter(retrieval_adapter)
         self._indexer = Indexer(retrieval_adapter, self.snapshot, load_all=self.snapshots)
+        self.engine.on_migrated = self._told
         self._new_token = new_token
         self._strict = strict_user_scope
 
     @property
     def storage_root(self) -> str:
         """The storage root as an absolute path."""
-        return self._engine.file_system.root
+        return self.engine.file_system.root
 
     def counters(self) -> dict[str, int]:
         """Returns what the store has counted since it was opened, by name."""
-        cache = self._engine.cache
+        cache = self.engine.cache
         return {
-            **self._engine.counters.counts(),
+            **self.engine.counters.counts(),
             "cache_hits": cache.hits,
             "cache_misses": cache.misses,
         }
@@ -109,7 +111,7 @@ class RepositoryCore:
     def close(self) -> None:
         """Forgets what is cached and closes the retrieval adapter."""
         self._indexer.close()
-        self._engine.cache.clear()
+        self.engine.cache.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -129,13 +131,15 @@ class RepositoryCore:
         return draft if draft.id is not None else draft.with_id(self.new_fact_id())
 
     def _read(self, user: UserId, work: Callable[[View], T], absent: T) -> T:
-        return self._engine.read(self._allowed(user), work, absent=absent)
+        return self.engine.read(self._allowed(user), work, absent=absent)
 
-    def _commit(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Delta:
-        return self._told(user, self._engine.commit(self._allowed(user), decide))
+    def _commit(
+        self, user: UserId, decide: Callable[[View], ChangeSet], *, supersedes: bool = False
+    ) -> Delta:
+        return self._told(user, self.engine.commit(self._allowed(user), decide, supersedes=supersedes))
 
     def _removed(self, scope: Scope) -> Delta | None:
-        committed = delete_agent(self._engine, self._allowed(scope.user), scope.agent)
+        committed = delete_agent(self.engine, self._allowed(scope.user), scope.agent)
         return None if committed is None else self._told(scope.user, committed)
 
     def _told(self, user: UserId, committed: Committed) -> Delta:

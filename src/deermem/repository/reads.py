@@ -111,7 +111,7 @@ class Reads(RepositoryCore):
         If the scope was cached before a commit of this store, the revision of that commit costs no read,
         so nothing can fail any more.
         """
-        return self._engine.cache.since(scope, revision) or self.snapshot(scope)
+        return self.engine.cache.since(scope, revision) or self.snapshot(scope)
 
     def cleared_at(self, scope: Scope) -> int:
         """Returns the manifest revision of the scope's last clear, 0 if it was never cleared.
@@ -122,12 +122,12 @@ class Reads(RepositoryCore):
 
     def list_users(self) -> tuple[str, ...]:
         """Returns the bucket names of all users, sorted; the raw id of an encoded one is unknown."""
-        return list_buckets(self._engine.file_system)
+        return list_buckets(self.engine.file_system)
 
     def reload(self, scope: Scope) -> Snapshot:
         """Forgets what is cached of a user and reads again; edits made by hand are seen then."""
-        self._engine.cache.forget_user(scope.user)
-        self._engine.file_system.accept_root()
+        self.engine.cache.forget_user(scope.user)
+        self.engine.file_system.accept_root()
         self._indexer.mark_stale(scope.user)
         return self.snapshot(scope)
 

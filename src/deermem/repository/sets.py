@@ -34,7 +34,7 @@ class SetOperations(PointOperations):
         """
         identified = self._identified(draft)
         _check_cap(max_facts)
-        now = self._engine.now()
+        now = self.engine.now()
         delta = self._commit(
             scope.user, lambda view: plans.create(view.snapshot(scope), identified, now, max_facts)
         )
@@ -46,9 +46,12 @@ class SetOperations(PointOperations):
         return self._commit(scope.user, lambda _: changes)
 
     def clear_all(self, user_id: str | None) -> Delta:
-        """Deletes all facts of all agents of a user, and the summaries, in one transaction."""
+        """Deletes all facts of all agents of a user, and the summaries, in one transaction.
+
+        Files of version 1 that nobody has read yet go, too; their backups stay (plan section 10).
+        """
         everything = ChangeSet(clear_all=True, summaries=SummaryPatch.replace_all(NO_MANIFEST.summaries))
-        return self._commit(self._user(user_id), lambda _: everything)
+        return self._commit(self._user(user_id), lambda _: everything, supersedes=True)
 
     def delete_agent(self, scope: Scope) -> Delta | None:
         """Deletes a custom agent: its facts, `config.yaml`, `SOUL.md`, side files and all the rest.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
-from deermem.format.layout import AGENT_CONFIG, AGENTS
+from deermem.format.layout import AGENT_CONFIG, AGENTS, METADATA, is_agent_file, legacy_parts
 from deermem.model.identity import AgentName
 from deermem.storage.bucket import Bucket
 
@@ -30,6 +31,16 @@ def list_entries(bucket: Bucket) -> tuple[AgentEntry, ...]:
     return tuple(entry for entry in entries if entry.is_custom or entry.facts)
 
 
+def agent_files(bucket: Bucket, agent: AgentName) -> list[tuple[str, ...]]:
+    """Lists the files that are known to be an agent's beside its facts, one of version 1 included."""
+    found: list[tuple[str, ...]] = []
+    for parts in ((AGENTS, agent), (AGENTS, agent, METADATA)):
+        with suppress(FileNotFoundError), bucket.directory_at(parts) as directory:
+            found.extend((*parts, name) for name, file in directory.identities().items() if file)
+    legacy = legacy_parts(agent, bucket.manifest_name)
+    return [parts for parts in found if parts == legacy or is_agent_file(parts)]
+
+
 def is_custom(bucket: Bucket, agent: AgentName) -> bool:
     """Tells whether an agent has a `config.yaml`."""
-    return (AGENTS, agent, AGENT_CONFIG) in bucket.agent_files(agent)
+    return (AGENTS, agent, AGENT_CONFIG) in agent_files(bucket, agent)

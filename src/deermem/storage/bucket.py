@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Final, NamedTuple
 
-from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
+from deermem.errors import Corruption, InvalidInputError, LegacyFormat, UnsupportedFormat
 from deermem.format.fact_markdown import decode_fact
 from deermem.format.fences_json import MAX_FENCES_BYTES, decode_fences
 from deermem.format.layout import (
@@ -16,16 +16,15 @@ from deermem.format.layout import (
     FACTS,
     FENCES,
     JOURNAL,
-    METADATA,
     fact_id_of,
     fact_parts,
     facts_parts,
-    is_agent_file,
     is_in_own_shard,
     is_shard,
     shard_of,
 )
-from deermem.format.manifest_json import MAX_MANIFEST_BYTES, decode_manifest
+from deermem.format.legacy_json import MAX_LEGACY_BYTES
+from deermem.format.manifest_json import decode_manifest
 from deermem.model.fact import Fact
 from deermem.model.hand_edits import is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope, UserId, stored_agent_name
@@ -97,25 +96,32 @@ class Bucket(OpenDirectories):
         """Reads `memory.json`; bytes that are those of `known` are not parsed again.
 
         Raises:
+            LegacyFormat: The file is still to be migrated.
             Corruption: The file cannot be trusted, or is missing although facts are there.
         """
         with trusted():
             try:
-                data, identity = self.directory.read(self.manifest_name, MAX_MANIFEST_BYTES)
+                data, identity = self.directory.read(self.manifest_name, MAX_LEGACY_BYTES)
             except FileNotFoundError:
                 return self._confirm_absence()
         if known.identity is not None and data == known.data:
             return ManifestImage(known.manifest, known.data, identity)
         return ManifestImage(decode_manifest(data, self.path_of((self.manifest_name,))), data, identity)
 
-    def read_manifest_revision(self) -> int:
-        """Returns the manifest's revision, 0 without a manifest, whatever else lies in the bucket."""
+    def manifest_on_disk(self) -> tuple[bytes, int | None]:
+        """Returns the bytes of `memory.json` and its revision, whatever else lies in the bucket.
+
+        Without a manifest the revision is 0; one of version 1 has none.
+        """
         with trusted():
             try:
-                data, _ = self.directory.read(self.manifest_name, MAX_MANIFEST_BYTES)
+                data, _ = self.directory.read(self.manifest_name, MAX_LEGACY_BYTES)
             except FileNotFoundError:
-                return 0
-        return decode_manifest(data, self.path_of((self.manifest_name,))).revision
+                return b"", 0
+        try:
+            return data, decode_manifest(data, self.path_of((self.manifest_name,))).revision
+        except LegacyFormat:
+            return data, None
 
     def _confirm_absence(self) -> ManifestImage:
         """Makes sure that "no such file" means that nothing was ever stored.
@@ -165,8 +171,8 @@ class Bucket(OpenDirectories):
         return StoredFact(decode_fact(data, path=path, scope=scope, fact_id=fact_id), identity)
 
     def agents(self) -> tuple[AgentName, ...]:
-        """Returns the agents that have a directory for facts, sorted."""
-        return tuple(agent for agent in self.agent_directories() if self._has_facts(agent))
+        """Returns the agents that have a directory for facts, or a version-1 file of them, sorted."""
+        return tuple(agent for agent in self.agent_directories() if self._has_memory(agent))
 
     def agent_directories(self) -> list[AgentName]:
         """Returns the agents that have a directory, sorted."""
@@ -178,21 +184,15 @@ class Bucket(OpenDirectories):
         # A stray file that is named like an agent is none.
         return sorted(agent for name, file in entries if file is None and (agent := stored_agent_name(name)))
 
-    def _has_facts(self, agent: AgentName) -> bool:
+    def _has_memory(self, agent: AgentName) -> bool:
         try:
             with self.directory_at((AGENTS, agent)) as directory, trusted():
-                directory.child(FACTS).close()
+                names = directory.names()
+                if self.manifest_name not in names:
+                    directory.child(FACTS).close()
         except FileNotFoundError:
             return False
         return True
-
-    def agent_files(self, agent: AgentName) -> list[tuple[str, ...]]:
-        """Lists the files that are known to be a custom agent's beside its facts."""
-        found: list[tuple[str, ...]] = []
-        for parts in ((AGENTS, agent), (AGENTS, agent, METADATA)):
-            with suppress(FileNotFoundError), self.directory_at(parts) as directory:
-                found.extend((*parts, name) for name, file in directory.identities().items() if file)
-        return [parts for parts in found if is_agent_file(parts)]
 
     def list_facts(self, agent: AgentName) -> list[FactFile]:
         """Lists an agent's fact files; foreign files and stray copies are left out.

@@ -3,82 +3,37 @@
 from __future__ import annotations
 
 import errno
-import os
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from deermem.errors import CommitInDoubt, Corruption, InvalidInputError, LockTimeout, RevisionConflict
-from deermem.format.layout import DEFAULT_MANIFEST, LOCK, bucket_parts, check_manifest_name
+from deermem.errors import CommitInDoubt, Corruption, LegacyFormat, RevisionConflict
+from deermem.format.journal_json import Parts
 from deermem.model.changes import ChangeSet
 from deermem.model.identity import UserId
 from deermem.model.manifest import NO_MANIFEST
 from deermem.model.resolution import NO_FENCES, Before, Resolution, resolve
-from deermem.storage.bucket import (
-    ABSENT_MANIFEST,
-    Bucket,
-    ManifestImage,
-    StoredFact,
-)
-from deermem.storage.cache import DEFAULT_CACHE_BYTES, SnapshotCache
-from deermem.storage.counters import COMMITS, CONFLICTS, RECOVERIES, Counters
-from deermem.storage.locks import UserLocks
-from deermem.storage.opening import make_bucket, open_bucket, sync_above_bucket
-from deermem.storage.patience import STALE_PAUSES, StaleManifest, patience
-from deermem.storage.port import FileSystem
+from deermem.storage.access import BucketAccess, no_bucket
+from deermem.storage.bucket import ABSENT_MANIFEST, Bucket, ManifestImage, StoredFact
+from deermem.storage.counters import COMMITS, CONFLICTS, RECOVERIES
+from deermem.storage.legacy import base_image, read_user_source
+from deermem.storage.opening import make_bucket, sync_above_bucket
+from deermem.storage.patience import STALE_PAUSES, patience
+from deermem.storage.predecessor import end_legacy_transaction
 from deermem.storage.recovery import recover
-from deermem.storage.stamps import Stamps
 from deermem.storage.transaction import Committed, check_first, commit
+from deermem.storage.under_lock import Transaction
 from deermem.storage.view import BucketView, EmptyView, View, young_after
 
 T = TypeVar("T")
 
-DEFAULT_LOCK_TIMEOUT: Final = 10.0
 _OPTIMISTIC_TRIES: Final = 4
 _QUIET_PAUSE: Final = 0.01
 _MAY_NOT_WRITE: Final = frozenset([errno.EACCES, errno.EPERM, errno.EROFS])
-_LONGEST_TIMEOUT: Final = 3_600
 
 
-class Engine:
-    """Reads and commits; safe to use from several threads, processes and hosts.
-
-    Args:
-        file_system: The disk below the storage root.
-        clock: Returns the time, with a zone.
-        new_token: Returns 32 hex digits that were never returned before.
-        lock_timeout: How long a writer waits for its turn, in seconds.
-        manifest_name: The name of the summary file.
-        cache_bytes: How much of what was read is kept, as an estimate in bytes.
-    """
-
-    def __init__(
-        self,
-        file_system: FileSystem,
-        *,
-        clock: Callable[[], datetime],
-        new_token: Callable[[], str],
-        lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
-        manifest_name: str = DEFAULT_MANIFEST,
-        cache_bytes: int = DEFAULT_CACHE_BYTES,
-    ) -> None:
-        if not 0 < lock_timeout <= _LONGEST_TIMEOUT:
-            raise InvalidInputError("lock_timeout", f"must be above 0 and at most {_LONGEST_TIMEOUT} seconds")
-        if isinstance(cache_bytes, bool) or not isinstance(cache_bytes, int) or cache_bytes < 0:
-            raise InvalidInputError("cache_bytes", "must be an integer of at least 0")
-        self.file_system = file_system
-        self._lock_timeout = lock_timeout
-        self.cache = SnapshotCache(cache_bytes)
-        self.counters = Counters()
-        self.locks = UserLocks(file_system.root, lock_timeout, self.counters)
-        self._exact_names: set[str] = set()
-        self._stamps = Stamps(clock, new_token)
-        self._manifest_name = check_manifest_name(manifest_name)
-
-    def now(self) -> str:
-        """Returns the time as it is stored."""
-        return self._stamps.time()
+class Engine(BucketAccess):
+    """Reads and commits; safe to use from several threads, processes and hosts."""
 
     def read(self, user: UserId, work: Callable[[View], T], *, absent: T) -> T:
         """Runs `work` so that all it reads belongs to one committed state.
@@ -98,9 +53,9 @@ class Engine:
         paused = overtaken = 0
         while overtaken < _OPTIMISTIC_TRIES:
             try:
-                with self._opened(user) as bucket:
+                with self.opened(user) as bucket:
                     if bucket is None:
-                        self._check_progress(user, ABSENT_MANIFEST)
+                        self.check_progress(user, ABSENT_MANIFEST)
                         return absent
                     settled, result = self._read_once(bucket, work)
                     if settled:
@@ -108,6 +63,8 @@ class Engine:
                     overtaken += 1
                     if bucket.journal_is_there():
                         break
+            except LegacyFormat:
+                break
             except (OSError, Corruption) as error:
                 if paused >= patience(error):
                     raise
@@ -115,7 +72,7 @@ class Engine:
                 paused += 1
         try:
             with self.transaction(user) as transaction:
-                result = work(transaction.view)
+                result = transaction.attempt(work)
                 transaction.view.keep()
                 return result
         except OSError as error:
@@ -131,10 +88,10 @@ class Engine:
                 dead writer left has to be completed by somebody who may write.
         """
         waited = 0.0
-        while waited < self._lock_timeout:
+        while waited < self.lock_timeout:
             self.file_system.wait(_QUIET_PAUSE)
             waited += _QUIET_PAUSE
-            with self._opened(user) as bucket:
+            with self.opened(user) as bucket:
                 settled, result = (False, None) if bucket is None else self._read_once(bucket, work)
             if settled:
                 return result  # type: ignore[return-value]  # settled means that it is there
@@ -150,7 +107,7 @@ class Engine:
             if bucket.journal_is_there():
                 return False, None
             raise
-        self._check_progress(bucket.user, image)
+        self.check_progress(bucket.user, image)
         view = BucketView(bucket, image, self.cache)
         try:
             result = work(view)
@@ -167,75 +124,70 @@ class Engine:
             self.cache.remember(bucket.user, image)
         return True, result
 
-    def _check_progress(self, user: UserId, image: ManifestImage) -> None:
-        """Makes sure that `memory.json` is not older than this process has seen it.
-
-        A half-synced folder, a vanished mount and a stale network client show less than there was.
-        """
-        newest = self.cache.newest_image(user)
-        if newest is not None and newest.manifest.revision > image.manifest.revision:
-            raise StaleManifest(
-                "/".join((*bucket_parts(user), self._manifest_name)),
-                f"went back from revision {newest.manifest.revision} to {image.manifest.revision}",
-                "if it was put back on purpose, reload",
-            )
-
-    @contextmanager
-    def _opened(self, user: UserId) -> Iterator[Bucket | None]:
-        directory = open_bucket(self.file_system, user, self._exact_names)
-        if directory is None:
-            yield None
-            return
-        windows = self.file_system.windows_names
-        with closing(Bucket(directory, user, self._manifest_name, windows_names=windows)) as bucket:
-            yield bucket
-
     @contextmanager
     def transaction(self, user: UserId) -> Iterator[Transaction]:
-        """Holds the user's lock on a recovered bucket.
+        """Holds the user's lock on a bucket that is recovered and migrated.
 
         Raises:
             LockTimeout: Another writer held the lock too long.
             FileNotFoundError: The user has no bucket.
             Corruption: A file cannot be trusted.
+            MigrationError: The user's `memory.json` is of version 1 and cannot be migrated.
         """
-        with self._opened(user) as bucket:
+        with self.opened(user) as bucket:
             if bucket is None:
-                raise FileNotFoundError(errno.ENOENT, "no such user bucket", str(user))
-            with self._locked(bucket) as transaction:
+                raise no_bucket(user)
+            with self.settled(bucket) as transaction:
+                transaction.migrate_user()
                 yield transaction
 
     @contextmanager
-    def _locked(self, bucket: Bucket) -> Iterator[Transaction]:
-        with self.locks.hold(bucket.directory):
-            # A lock does not make a caching network client look again; a listing does, on some. Seen
-            # on JuiceFS with its default caches: 3 to 5 lost updates in 20 s without it, none with it.
-            bucket.directory.names()
-            if recover(bucket):
-                self.counters.count(RECOVERIES)
-            yield Transaction(self, bucket, self._current_image(bucket))
+    def settled(self, bucket: Bucket) -> Iterator[Transaction]:
+        """Holds the lock on an open bucket that is recovered, but whose version-1 files may still be there.
 
-    def _current_image(self, bucket: Bucket) -> ManifestImage:
-        """Reads `memory.json` under the lock, which on some networks does not by itself make it fresh."""
-        paused = 0
-        while True:
-            try:
-                image = bucket.read_manifest(self.cache.newest_image(bucket.user) or ABSENT_MANIFEST)
-                self._check_progress(bucket.user, image)
-            except (OSError, Corruption) as error:
-                if paused >= patience(error):
-                    raise
-                # Listing a directory makes some clients ask the server again.
-                bucket.directory.names()
-                self.file_system.wait(STALE_PAUSES[paused])
-                paused += 1
-            else:
-                return image
+        What was migrated meanwhile is told of after the lock was released.
+        """
+        migrated: list[Committed] = []
+        try:
+            with self.locked(bucket):
+                if self._recover(bucket):
+                    self.counters.count(RECOVERIES)
+                yield self._begin(bucket, migrated)
+        finally:
+            for committed in migrated:
+                self.on_migrated(bucket.user, committed)
 
-    def commit(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Committed:
+    def _recover(self, bucket: Bucket) -> bool:
+        try:
+            return recover(bucket)
+        except LegacyFormat:
+            end_legacy_transaction(bucket, self.stamps.operation())
+            recover(bucket)
+            return True
+
+    def _begin(self, bucket: Bucket, migrated: list[Committed]) -> Transaction:
+        try:
+            return Transaction(self, bucket, self.current_image(bucket), migrated)
+        except LegacyFormat:
+            source = read_user_source(bucket, self.now())
+            if source is None:
+                raise
+            image = base_image(bucket, source)
+            self.check_progress(bucket.user, image)
+            return Transaction(self, bucket, image, migrated, source)
+
+    def commit(
+        self, user: UserId, decide: Callable[[View], ChangeSet], *, supersedes: bool = False
+    ) -> Committed:
         """Commits what `decide` makes of the state under the lock.
 
         A user without a bucket gets one only if there is something to commit.
+
+        Args:
+            user: Whose memory to change.
+            decide: Says what to change; it may run several times.
+            supersedes: Whether nothing that is stored will be left, so that files of version 1 need not be
+                migrated first: they are backed up and go.
 
         Raises:
             RevisionConflict: A precondition does not hold; nothing was written.
@@ -244,19 +196,22 @@ class Engine:
             CommitInDoubt: The disk failed after the commit point; the next access completes the change.
         """
         known = self.cache.newest_image(user)  # before looking: another thread may be making the bucket
-        with self._opened(user) as bucket:
+        with self.opened(user) as bucket:
             if bucket is not None:
-                with self._locked(bucket) as transaction:
-                    return transaction.commit(decide(transaction.view))
+                with self.settled(bucket) as transaction:
+                    if supersedes:
+                        return transaction.commit(decide(transaction.view), supersedes=True)
+                    transaction.migrate_user()
+                    return transaction.attempt(lambda view: transaction.commit(decide(view)))
         if known is not None:
-            self._check_progress(user, ABSENT_MANIFEST)
+            self.check_progress(user, ABSENT_MANIFEST)
         resolution = self._resolve_against_nothing(user, decide)
         if resolution.manifest is NO_MANIFEST:
             return Committed(resolution, ABSENT_MANIFEST, ABSENT_MANIFEST)
         check_first(resolution, windows_names=self.file_system.windows_names)
         make_bucket(self.file_system, user)
         with self.transaction(user) as transaction:
-            return transaction.commit(decide(transaction.view))
+            return transaction.attempt(lambda view: transaction.commit(decide(view)))
 
     def _resolve_against_nothing(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Resolution:
         """Resolves a change for a user without a bucket, so that a refused one leaves no trace."""
@@ -264,7 +219,13 @@ class Engine:
         before = Before(user, NO_MANIFEST, dict.fromkeys(changes.fact_keys()), {}, NO_FENCES)
         return resolve(changes, before, self.now())
 
-    def apply(self, bucket: Bucket, base: ManifestImage, changes: ChangeSet) -> Committed:
+    def apply(
+        self,
+        bucket: Bucket,
+        base: ManifestImage,
+        changes: ChangeSet,
+        sources: Sequence[tuple[Parts, bytes]] = (),
+    ) -> Committed:
         """Commits a change set under the lock and lets the cache follow."""
         if base.identity is None:
             sync_above_bucket(self.file_system, bucket.user)
@@ -273,9 +234,10 @@ class Engine:
                 bucket,
                 base,
                 changes,
-                now=self._stamps.time_after(base),
-                operation=self._stamps.operation(),
+                now=self.stamps.time_after(base),
+                operation=self.stamps.operation(),
                 known_fact=self.cache.known_fact,
+                sources=sources,
             )
         except RevisionConflict:
             self.counters.count(CONFLICTS)
@@ -296,26 +258,3 @@ class Engine:
             for stored in committed.written
         ]
         self.cache.advance(bucket.user, committed.base, committed.image, committed.resolution, written)
-
-
-class Transaction:
-    """Is a user's bucket under the lock, recovered, at a known revision; commits at most once.
-
-    The lock is this process's: a child that was forked meanwhile does not have it.
-    """
-
-    def __init__(self, engine: Engine, bucket: Bucket, image: ManifestImage) -> None:
-        self._engine = engine
-        self._process = os.getpid()
-        self.view = BucketView(bucket, image, engine.cache)
-
-    def commit(self, changes: ChangeSet) -> Committed:
-        """Commits a change set as a whole, or changes nothing.
-
-        Raises:
-            LockTimeout: This is a forked child and the lock is its parent's; nothing was written.
-        """
-        if os.getpid() != self._process:
-            raise LockTimeout(self.view.bucket.path_of((LOCK,)), 0.0, "the parent process")
-        self.view.keep()
-        return self._engine.apply(self.view.bucket, self.view.image, changes)

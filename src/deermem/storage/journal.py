@@ -16,12 +16,13 @@ from deermem.format.journal_json import (
     Journal,
     Parts,
     encode_journal,
+    is_kept_name,
     is_staged_name,
     staged_name,
 )
 from deermem.format.layout import AGENTS, JOURNAL
 from deermem.storage.bucket import Bucket
-from deermem.storage.port import Directory, FileIdentity
+from deermem.storage.port import Directory, FileIdentity, UnexpectedFileType
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,23 @@ def sweep(bucket: Bucket, recovery: Directory) -> None:
     absence of a journal is made durable first: a journal that was taken back without a sync could
     come back after a loss of power, and would miss them.
     """
-    orphans = [name for name in recovery.names() if is_staged_name(name)]
+    orphans = [name for name in recovery.names() if is_staged_name(name) or is_kept_name(name)]
     if orphans:
         bucket.directory.sync()
     for name in orphans:
-        with suppress(FileNotFoundError, IsADirectoryError):
-            recovery.unlink(name)
+        with suppress(FileNotFoundError, IsADirectoryError, UnexpectedFileType):
+            if is_kept_name(name):
+                _remove_kept(recovery, name)
+            else:
+                recovery.unlink(name)
+
+
+def _remove_kept(recovery: Directory, name: str) -> None:
+    """Removes what a transaction of the predecessor kept aside, and that was ended since."""
+    with recovery.child(name) as kept:
+        for file in kept.names():
+            kept.unlink(file)
+    recovery.remove_child(name)
 
 
 def stage(

@@ -25,6 +25,7 @@ def recover(bucket: Bucket) -> bool:
 
     Raises:
         Corruption: The journal cannot be trusted; nothing was changed.
+        LegacyFormat: The journal is the predecessor's; nothing was changed.
         UnsupportedFormat: The journal is another version's; nothing was changed.
         OSError: The disk failed; the journal is still there and the next access tries again.
     """
@@ -57,10 +58,15 @@ def _read_journal(bucket: Bucket) -> Journal | None:
 def _is_pending(bucket: Bucket, journal: Journal) -> bool:
     """Tells whether a journal's transaction still has to be completed.
 
-    The manifest is replaced after everything else was made durable, so one at the journal's
-    revision proves that all is done.
+    The manifest is replaced after everything else was made durable, so one that the journal wrote, or
+    a later one, proves that all is done. One of version 1 has no revision to compare: if it is not what
+    the journal wrote, it is what the journal starts from.
     """
-    revision = bucket.read_manifest_revision()
+    data, revision = bucket.manifest_on_disk()
+    if journal.manifest.is_content(data):
+        return False
+    if revision is None:
+        return True
     if revision >= journal.revision:
         return False
     if revision != journal.base_revision:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,12 +18,14 @@ from deermem.model.fact import Fact
 from deermem.model.hand_edits import differs, is_hand_edit
 from deermem.model.identity import AgentName, FactId, Scope
 from deermem.model.resolution import NO_FENCES, Before, Resolution, resolve
+from deermem.storage.agents import agent_files
 from deermem.storage.bucket import (
     Bucket,
     FactFile,
     ManifestImage,
     StoredFact,
 )
+from deermem.storage.copies import back_up
 from deermem.storage.fact_files import MAX_FACT_FILE_BYTES
 from deermem.storage.journal import (
     Staged,
@@ -66,6 +68,7 @@ def commit(
     now: str,
     operation: str,
     known_fact: FindKnown,
+    sources: Sequence[tuple[Parts, bytes]] = (),
 ) -> Committed:
     """Commits a change set as a whole, or changes nothing.
 
@@ -79,10 +82,13 @@ def commit(
         operation: 32 hex digits that no other transaction has.
         known_fact: Tells what this process last saw of a fact, so that an edit made by hand since
             then is a conflict and is not overwritten.
+        sources: Files of version 1, with their bytes, that this transaction supersedes. Each is backed
+            up first; those of agents are removed.
 
     Raises:
         RevisionConflict: A precondition does not hold; nothing was written.
         Corruption: A file that is addressed cannot be trusted; nothing was written.
+        MigrationError: A backup of another content is in the way; nothing was written.
         CommitInDoubt: The disk failed after the commit point; the next access completes the change.
         OSError: The disk failed before the commit point; nothing of the change is visible.
     """
@@ -94,16 +100,46 @@ def commit(
     files = _encode_files(resolution)
     manifest = ((bucket.manifest_name,), encode_manifest(resolution.manifest))
     revisions = (base.manifest.revision, resolution.manifest.revision)
-    side_files = [parts for agent in changes.removes for parts in bucket.agent_files(agent)]
+    side_files = {parts for agent in changes.removes for parts in agent_files(bucket, agent)}
+    side_files.update(parts for parts, _ in sources if parts != manifest[0])
     deletes = (*sorted(side_files), *_paths_to_delete(resolution, listed))
+    staged = write_all(bucket, operation, revisions, files, manifest, deletes, sources)
+    return _report(resolution, base, staged, manifest)
+
+
+def write_all(
+    bucket: Bucket,
+    operation: str,
+    revisions: tuple[int, int],
+    files: Sequence[tuple[Parts, bytes]],
+    manifest: tuple[Parts, bytes],
+    deletes: tuple[Parts, ...],
+    sources: Sequence[tuple[Parts, bytes]] = (),
+    *,
+    replaces_journal: bool = False,
+) -> Staged:
+    """Writes new images and removes files, all or nothing: the steps of every transaction on disk.
+
+    Args:
+        bucket: The user's bucket, whose lock is held.
+        operation: 32 hex digits that no other transaction has.
+        revisions: The manifest revision on disk, 0 where it has none, and that of the new manifest.
+        files: Paths below the bucket and what they shall hold.
+        manifest: The same for `memory.json`, which comes last.
+        deletes: The files to remove.
+        sources: Files that are backed up first, see `commit`.
+        replaces_journal: Whether there is a journal of the predecessor, whose place this one takes. Then
+            it is not taken back where its name could not be made durable: the other is gone.
+    """
     for directory in dict.fromkeys(parts[:-1] for parts, _ in files if is_below_agents(parts)):
         prepare_shard(bucket, directory)
     for directory in dict.fromkeys(parts[:-1] for parts in (*(parts for parts, _ in files), *deletes)):
         _check_changeable(bucket, directory)
+    back_up(bucket, operation, sources)
     with bucket.directory_at((RECOVERY,), make=True) as recovery:
         try:
             staged = stage(recovery, operation, revisions, files, manifest, deletes)
-            _promise(bucket, recovery, staged)
+            _promise(bucket, recovery, staged, may_withdraw=not replaces_journal)
         except BaseException:
             discard(recovery, operation)
             raise
@@ -111,7 +147,7 @@ def commit(
             apply(bucket, recovery, staged.journal)
         except OSError as error:
             _roll_forward(bucket, staged.journal, error)
-    return _report(resolution, base, staged, manifest)
+    return staged
 
 
 def check_first(resolution: Resolution, *, windows_names: bool) -> None:
@@ -133,11 +169,13 @@ def _check_changeable(bucket: Bucket, parts: Parts) -> None:
         directory.check_changeable()
 
 
-def _promise(bucket: Bucket, recovery: Directory, staged: Staged) -> None:
+def _promise(bucket: Bucket, recovery: Directory, staged: Staged, *, may_withdraw: bool) -> None:
     """Passes the commit point, or leaves no journal behind."""
     try:
         publish(bucket, recovery, staged)
     except BaseException as error:
+        if not may_withdraw:
+            raise CommitInDoubt(staged.journal.revision, str(error)) from error
         try:
             withdraw(bucket)
         except OSError as worse:

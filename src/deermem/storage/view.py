@@ -13,6 +13,7 @@ from deermem.model.snapshot import Snapshot
 from deermem.storage.agents import AgentEntry, list_entries
 from deermem.storage.bucket import Bucket, ManifestImage
 from deermem.storage.cache import ScopeEntry, SnapshotCache
+from deermem.storage.legacy import refuse_legacy
 
 Problem = Corruption | UnsupportedFormat
 
@@ -95,6 +96,7 @@ class BucketView:
         if cached is not None:
             return cached
         self.used_disk = True
+        refuse_legacy(self.bucket, scope.agent)
         before = self._cache.find(scope)
         known = {} if before is None else dict(before.facts)
         entry = ScopeEntry(scope, self.image, self.bucket.read_facts(scope, known, young_after(self.image)))
@@ -119,12 +121,14 @@ class BucketView:
     def fact_on_disk(self, scope: Scope, fact_id: FactId) -> Fact | None:
         """Returns one fact as its file says it, edits by hand included."""
         self.used_disk = True
+        refuse_legacy(self.bucket, scope.agent)
         found = self.bucket.read_fact(scope, fact_id)
         return None if found is None else found.fact
 
     def readable_facts(self, scope: Scope) -> tuple[Snapshot, tuple[Problem, ...]]:
         """Returns the facts that can be read, and what is wrong with each of the others."""
         self.used_disk = True
+        refuse_legacy(self.bucket, scope.agent)
         problems: list[Problem] = []
         facts = self.bucket.read_facts(scope, {}, None, problems)
         snapshot = Snapshot.of(scope, self.manifest, (stored.fact for stored in facts.values()))
@@ -138,6 +142,8 @@ class BucketView:
     def agent_entries(self) -> tuple[AgentEntry, ...]:
         """Returns the agents that are custom ones or have facts, sorted by name."""
         self.used_disk = True
+        for agent in self.bucket.agents():
+            refuse_legacy(self.bucket, agent)
         return list_entries(self.bucket)
 
     def cleared_at(self, agent: AgentName) -> int:

@@ -1,0 +1,61 @@
+"""Durable copies that are made before something is replaced: backups of version 1, and what is set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from deermem.errors import MigrationError
+from deermem.format.journal_json import Parts, staged_name
+from deermem.format.layout import BACKUP_SUFFIX, RECOVERY
+from deermem.storage.bucket import Bucket
+from deermem.storage.journal import discard, sync_above
+
+
+def backup_parts(source: Parts) -> Parts:
+    """Returns where the backup of a version-1 file lies: beside it."""
+    return (*source[:-1], source[-1] + BACKUP_SUFFIX)
+
+
+def back_up(bucket: Bucket, operation: str, sources: Iterable[tuple[Parts, bytes]]) -> None:
+    """Keeps version-1 files beside themselves, durably, before they are replaced (plan section 10).
+
+    A backup that is there already is never overwritten.
+
+    Raises:
+        MigrationError: Another backup is there; nothing was changed.
+        OSError: A backup could not be written; the sources are as they were.
+    """
+    for source, data in sources:
+        target = backup_parts(source)
+        try:
+            put(bucket, operation, target, data)
+        except FileExistsError:
+            reason = "differs from the file that it would back up; move it away and migrate again"
+            raise MigrationError(bucket.path_of(target), reason) from None
+
+
+def put(bucket: Bucket, operation: str, target: Parts, data: bytes) -> None:
+    """Writes a new file so that it is there as a whole and durable, or not at all.
+
+    The caller holds the user's lock. Directories on the way are made. What is there with the same
+    bytes is made durable once more: a writer may have been killed before it was.
+
+    Raises:
+        FileExistsError: A file with other bytes is there; it was not touched.
+    """
+    parts = target[:-1]
+    with bucket.directory_at(parts, make=True) as directory:
+        if target[-1] in directory.names():
+            found, _ = directory.read(target[-1], max(len(data), 1) * 2)
+            if found != data:
+                raise FileExistsError(f"{bucket.path_of(target)} is there already")
+        else:
+            with bucket.directory_at((RECOVERY,), make=True) as recovery:
+                try:
+                    recovery.create(staged_name(operation, 0), data)
+                    recovery.rename(staged_name(operation, 0), directory, target[-1])
+                except BaseException:
+                    discard(recovery, operation)
+                    raise
+        directory.sync()
+    sync_above(bucket, parts, len(parts))
