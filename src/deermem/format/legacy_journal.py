@@ -6,6 +6,9 @@
 
 `factIds` names every fact that the operation touches, `oldEntries` those that were there before. Copies of
 these and of `memory.json` lie in `.recovery/{operationId}/`.
+
+The predecessor allowed ids of any length. An id too long for a file name stopped it after the journal was
+written, for good; no file can have that name, so such an id is passed over here.
 """
 
 from __future__ import annotations
@@ -17,16 +20,18 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from deermem.errors import Corruption, InvalidInputError
-from deermem.format.layout import parse_fact_parts
+from deermem.format.layout import FACT_SUFFIX, fact_parts
 from deermem.format.strict_json import load_object
-from deermem.model.identity import AgentName, FactId, parse_fact_id, stored_agent_name
+from deermem.model.identity import AgentName, FactId, stored_agent_name
 from deermem.model.rules import MAX_COUNT
 
-MAX_LEGACY_JOURNAL_BYTES: Final = 32_000_000
+MAX_LEGACY_JOURNAL_BYTES: Final = 8_000_000
 
 _PREPARED: Final = "prepared"
 _COMMITTED: Final = "committed"
-_OPERATION = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,128}")
+_OPERATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_FACT_ID = re.compile(r"[A-Za-z0-9_-]+")
+_LONGEST_ID: Final = 255 - len(FACT_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class LegacyJournal:
     """Tells how far an operation of the predecessor came, and what it touches.
 
     `operation` is one plain path component. `old_paths` has the facts that were there before; every path is
-    that of the fact, of this agent.
+    that of the fact, of this agent. Ids may be longer than version 2 allows, and one may be `readme`.
     """
 
     operation: str
@@ -76,15 +81,15 @@ def _read(document: Mapping[str, Any]) -> LegacyJournal:
     operation = document["operationId"]
     if not isinstance(operation, str) or not _OPERATION.fullmatch(operation):
         raise InvalidInputError("operationId", "is not a plain file name")
-    agent = _agent(document.get("agentName"))
+    agent, listed = _agent(document.get("agentName")), document.get("factIds")
+    if listed and agent is None:
+        raise InvalidInputError("agentName", "is missing")
     expected = _revision("expectedRevision", document.get("expectedRevision"))
     following = _revision("nextRevision", document.get("nextRevision"))
     if following != expected + 1:
         raise InvalidInputError("nextRevision", "is not the one after expectedRevision")
-    fact_ids = _fact_ids(document.get("factIds"))
+    fact_ids = _fact_ids(listed)
     old_paths = _old_paths(document.get("oldEntries"), agent)
-    if fact_ids and agent is None:
-        raise InvalidInputError("agentName", "is missing")
     if not old_paths.keys() <= set(fact_ids):
         raise InvalidInputError("oldEntries", "has a fact that factIds does not name")
     committed = document["state"] == _COMMITTED
@@ -111,10 +116,10 @@ def _fact_ids(value: Any) -> tuple[FactId, ...]:
         raise InvalidInputError("factIds", "must be a list")
     found: dict[FactId, None] = {}
     for number, item in enumerate(value):
-        try:
-            found[parse_fact_id(item)] = None
-        except InvalidInputError as error:
-            raise InvalidInputError(f"factIds[{number}]", error.reason) from None
+        if not isinstance(item, str) or not _FACT_ID.fullmatch(item):
+            raise InvalidInputError(f"factIds[{number}]", "is no fact id")
+        if len(item) <= _LONGEST_ID:
+            found[FactId(item)] = None
     return tuple(found)
 
 
@@ -123,9 +128,10 @@ def _old_paths(value: Any, agent: AgentName | None) -> Mapping[FactId, tuple[str
         raise InvalidInputError("oldEntries", "must be an object")
     found: dict[FactId, tuple[str, ...]] = {}
     for key, entry in value.items():
-        path = entry.get("path") if isinstance(entry, dict) else None
-        parts = tuple(path.split("/")) if isinstance(path, str) else ()
-        if parse_fact_parts(parts) != (agent, key):
-            raise InvalidInputError("oldEntries", "has a path that is not that of its fact")
+        if agent is None or len(key) > _LONGEST_ID or not _FACT_ID.fullmatch(key):
+            raise InvalidInputError("oldEntries", "has a key that is no fact id")
+        parts = fact_parts(agent, FactId(key))
+        if not isinstance(entry, dict) or entry.get("path") != "/".join(parts):
+            raise InvalidInputError("oldEntries", f"{key} has a path that is not that of its fact")
         found[FactId(key)] = parts
     return MappingProxyType(found)
