@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from deermem.storage.filesystem import LocalFileSystem
-from deermem.storage.port import Directory, FileIdentity, LockFile
+from deermem.storage.port import Directory, EntryStatus, FileIdentity, LockFile
 
 
 class Call(NamedTuple):
@@ -134,6 +134,14 @@ class WatchedDirectory:
     def identities(self) -> dict[str, FileIdentity | None]:
         self._enter("identities")
         return self._inner.identities()
+
+    def statuses(self) -> dict[str, EntryStatus]:
+        self._enter("identities")
+        return self._inner.statuses()
+
+    def tighten(self, name: str) -> None:
+        self._enter("tighten", name)
+        self._inner.tighten(name)
 
     def is_empty(self) -> bool:
         self._enter("is_empty")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from functools import partial
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self, runtime_checkable
@@ -24,6 +25,27 @@ class FileIdentity(NamedTuple):
 
 # Thousands of these are made in one listing; the generated constructor takes twice the time.
 make_identity: Final[Callable[[tuple[int, int, int]], FileIdentity]] = partial(tuple.__new__, FileIdentity)
+
+
+class EntryKind(StrEnum):
+    """Says what a name stands for, without following a link."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    LINK = "symbolic link"
+    OTHER = "device, pipe or socket"
+
+
+class EntryStatus(NamedTuple):
+    """Describes an entry of a directory; `identity` is `None` for what is no regular file.
+
+    `excess` are the permission bits that entries which the store makes do not have; 0 for a link, and
+    where the system has no such bits.
+    """
+
+    kind: EntryKind
+    identity: FileIdentity | None
+    excess: int
 
 
 class UnexpectedFileType(OSError):
@@ -94,6 +116,14 @@ class Directory(Protocol):
 
     def identities(self) -> dict[str, FileIdentity | None]:
         """Returns the identities of all entries; `None` for what is no regular file."""
+        ...
+
+    def statuses(self) -> dict[str, EntryStatus]:
+        """Returns what all entries are; for checks, which look closer than reads."""
+        ...
+
+    def tighten(self, name: str) -> None:
+        """Takes the permissions from a file or directory that entries of the store do not have."""
         ...
 
     def is_empty(self) -> bool:

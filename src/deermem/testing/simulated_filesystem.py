@@ -8,7 +8,14 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
 
-from deermem.storage.port import Directory, FileIdentity, FileTooLarge, UnexpectedFileType
+from deermem.storage.port import (
+    Directory,
+    EntryKind,
+    EntryStatus,
+    FileIdentity,
+    FileTooLarge,
+    UnexpectedFileType,
+)
 from deermem.testing.disk_state import TOP, FileInode
 from deermem.testing.disk_steps import StepKind, disk_error
 from deermem.testing.simulated_disk import ROOT, SimulatedDisk
@@ -96,6 +103,14 @@ class SimulatedDirectory:
             return {name: None if file is None else _identity(file) for name, file in found.items()}
 
         return self._scan(effect)
+
+    def statuses(self) -> dict[str, EntryStatus]:
+        """Returns what all entries are; the simulated disk knows no permissions and no links."""
+        kinds = {True: EntryKind.DIRECTORY, False: EntryKind.FILE}
+        return {name: EntryStatus(kinds[file is None], file, 0) for name, file in self.identities().items()}
+
+    def tighten(self, name: str) -> None:
+        """Does nothing: the simulated disk knows no permissions."""
 
     def is_empty(self) -> bool:
         """Tells whether there is no entry."""

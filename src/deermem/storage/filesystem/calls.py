@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from deermem.storage.port import FileIdentity, make_identity
+from deermem.storage.port import EntryKind, EntryStatus, FileIdentity, make_identity
 
 # Answers of file systems that have no sync of directories at all (FUSE and some network mounts).
 NO_DIRECTORY_SYNC: Final = frozenset([errno.EINVAL, errno.ENOTSUP])
@@ -21,6 +21,19 @@ def identity_of(status: os.stat_result) -> FileIdentity | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     return make_identity((status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+def status_of(status: os.stat_result, directory_mode: int, file_mode: int) -> EntryStatus:
+    """Returns what a status shows; links have no permissions of their own."""
+    mode = status.st_mode
+    excess = 0
+    if stat.S_ISREG(mode):
+        kind, excess = EntryKind.FILE, mode & 0o777 & ~file_mode
+    elif stat.S_ISDIR(mode):
+        kind, excess = EntryKind.DIRECTORY, mode & 0o777 & ~directory_mode
+    else:
+        kind = EntryKind.LINK if stat.S_ISLNK(mode) else EntryKind.OTHER
+    return EntryStatus(kind, identity_of(status), excess)
 
 
 def read_on(descriptor: int, data: bytes, limit: int) -> bytes:

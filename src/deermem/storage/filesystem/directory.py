@@ -14,6 +14,7 @@ from deermem.storage.filesystem.calls import (
     identity_of,
     read_on,
     start_writing_back,
+    status_of,
     sync_data,
     sync_directory,
     write_all,
@@ -21,6 +22,7 @@ from deermem.storage.filesystem.calls import (
 from deermem.storage.lock_files import SystemLockFile
 from deermem.storage.port import (
     Directory,
+    EntryStatus,
     FileIdentity,
     FileTooLarge,
     UnexpectedFileType,
@@ -116,6 +118,27 @@ class LocalDirectory:
                 for entry in entries
                 for status in (entry.stat(follow_symlinks=False),)
             }
+
+    def statuses(self) -> dict[str, EntryStatus]:
+        """Returns what all entries are; one that vanishes meanwhile is left out."""
+        found: dict[str, EntryStatus] = {}
+        with os.scandir(self.descriptor) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    found[entry.name] = status_of(status, self._owner.directory_mode, self._owner.file_mode)
+        return found
+
+    def tighten(self, name: str) -> None:
+        """Takes the permissions away that entries of the store do not have."""
+        descriptor = self._open(name, READ_FLAGS)
+        try:
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            is_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+            allowed = self._owner.directory_mode if is_directory else self._owner.file_mode
+            os.chmod(descriptor, mode & (allowed | 0o7000))
+        finally:
+            os.close(descriptor)
 
     def is_empty(self) -> bool:
         """Tells whether there is no entry."""

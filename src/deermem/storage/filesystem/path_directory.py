@@ -8,9 +8,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from deermem.storage.filesystem.calls import identity_of
+from deermem.storage.filesystem.calls import identity_of, status_of
 from deermem.storage.filesystem.directory import READ_FLAGS, LocalDirectory, Owner
-from deermem.storage.port import Directory, FileIdentity, UnexpectedFileType
+from deermem.storage.port import Directory, EntryStatus, FileIdentity, UnexpectedFileType
 
 T = TypeVar("T")
 
@@ -49,6 +49,17 @@ class PathDirectory(LocalDirectory):
     def _identities(self) -> dict[str, FileIdentity | None]:
         # A listing on Windows knows no inode numbers.
         return {name: identity_of(os.lstat(self._full(name))) for name in self.names()}
+
+    def statuses(self) -> dict[str, EntryStatus]:
+        """Returns what all entries are; the system has no permission bits."""
+        found: dict[str, EntryStatus] = {}
+        for name in self.names():
+            with suppress(FileNotFoundError):
+                found[name] = status_of(os.lstat(self._full(name)), 0o777, 0o777)
+        return found
+
+    def tighten(self, name: str) -> None:
+        """Does nothing: the system has no permission bits."""
 
     def is_empty(self) -> bool:
         """Tells whether there is no entry."""
