@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
@@ -212,10 +212,11 @@ def read_settings_file(path: str) -> dict[str, Any]:
         data = file.read(MAX_SETTINGS_BYTES + 1)
     if len(data) > MAX_SETTINGS_BYTES:
         raise InvalidInputError(path, f"is larger than {MAX_SETTINGS_BYTES:,} bytes")
+    language, parse = _language(path)
     try:
-        document = _parse(data.decode("utf-8-sig"), path)
+        document = parse(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(path, str(error)) from None
+        raise InvalidInputError(path, f"is not {language}: {error}") from None
     if document is None:
         return {}
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
@@ -223,19 +224,24 @@ def read_settings_file(path: str) -> dict[str, Any]:
     return document
 
 
-def _parse(text: str, path: str) -> Any:
+def _language(path: str) -> tuple[str, Callable[[str], Any]]:
+    """Returns what a file is written in, by its ending, and what reads that."""
     if path.endswith(".toml"):
         import tomllib
 
-        return tomllib.loads(text)
+        return "TOML", tomllib.loads
     if path.endswith((".yaml", ".yml")):
-        import yaml
+        return "YAML", _parse_yaml
+    raise InvalidInputError(path, "must end in .toml, .yaml or .yml")
 
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ValueError(str(error)) from None
-    raise ValueError("must end in .toml, .yaml or .yml")
+
+def _parse_yaml(text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
 
 
 def parse_variables(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def after(root: Path, proposal: Any, **settings: Any) -> dict[str, Any]:
 def test_without_a_hook_add_is_not_implemented(tmp_path: Path) -> None:
     manager = manager_at(tmp_path)
     for add in (manager.add, manager.add_nowait):
-        with pytest.raises(NotImplementedError):
+        with pytest.raises(NotImplementedError, match="extraction_hook"):
             add("t", SAID, user_id="alice")
 
 

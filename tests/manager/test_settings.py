@@ -302,6 +302,18 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
         DeerMemConfig.load(str(path), {})
 
 
+@pytest.mark.parametrize(("name", "language"), [("a.toml", "TOML"), ("b.yaml", "YAML")])
+def test_a_file_that_breaks_its_language_is_told_in_one_line(
+    tmp_path: Path, name: str, language: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(BROKEN[name])
+    with pytest.raises(InvalidInputError) as refused:
+        DeerMemConfig.load(str(path), {})
+    assert refused.value.reason.startswith(f"is not {language}: ")
+    assert len(refused.value.reason.splitlines()) == 1
+
+
 def test_an_empty_file_sets_nothing_and_a_missing_one_is_an_error_of_the_disk(tmp_path: Path) -> None:
     path = tmp_path / "settings.yaml"
     path.write_text("# nothing\n", "utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import shlex
 import socket
 import sys
 from dataclasses import replace
@@ -18,6 +19,7 @@ from deermem.cli.options import StoreOptions, with_options
 
 _OF_SOCKETS: Final = frozenset([errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES])
 _LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_TABLES: Final = ("gateway", "auth", "limits")
 
 
 @with_options(StoreOptions)
@@ -40,7 +42,7 @@ def serve(
     Without authentication only this machine can be served.
     """
     try:
-        from deermem.gateway.auth import make_authenticator
+        from deermem.gateway.auth import Mode, make_authenticator
         from deermem.gateway.serve import serve as serve_gateway
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("deermem"):
@@ -56,9 +58,12 @@ def serve(
     logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.INFO)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     authenticator = make_authenticator(auth)
+    if auth.mode == Mode.TOKEN:
+        _note_missing_tokens(options, os.path.abspath(auth.token_file))
+    root = os.path.realpath(memory.storage_root())
 
     def announce(url: str) -> None:
-        options.out.show({"url": url}, lines=[f"Serving {memory.storage_root()} on {url}"], brief=[url])
+        options.out.show({"url": url}, lines=[f"Serving {root} on {url}"], brief=[url])
 
     manager = DeerMem(memory)
     try:
@@ -87,12 +92,24 @@ def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any, A
     memory = DeerMemConfig.load(path)
     if options.storage_path is not None:
         memory = replace(memory, storage_path=options.storage_root)
+    for name, value in tables.items():
+        if isinstance(value, dict) and name not in _TABLES:
+            raise UsageError(f"{path}: [{name}] is no table of settings; there are {', '.join(_TABLES)}")
     gateway = GatewaySettings.load(_table(tables, "gateway"), os.environ)
     limits = LimitSettings.load(_table(tables, "limits"), os.environ)
     auth = _table(tables, "auth")
-    if auth.get("mode", os.environ.get("DEERMEM_AUTH_MODE") or "none") == "none":
+    if (os.environ.get("DEERMEM_AUTH_MODE") or auth.get("mode", "none")) == "none":
         auth.setdefault("user", options.settings.user_id)
     return memory, gateway, limits, AuthSettings.load(auth, os.environ, memory.storage_root())
+
+
+def _note_missing_tokens(options: StoreOptions, path: str) -> None:
+    """Tells who starts a gateway that lets nobody in how to change that: it may look for tokens elsewhere."""
+    from deermem.gateway.auth.token_file import TokenFile
+
+    if not TokenFile(path).read().entries:
+        options.out.note(f"There are no tokens in {path}: every request will be refused.")
+        options.out.hint(f"`deermem token create --token-file {shlex.quote(path)}` makes one")
 
 
 def _table(tables: dict[str, Any], name: str) -> dict[str, Any]:
