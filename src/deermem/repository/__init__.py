@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from deermem.repository.migrations import MigrationReport, Migrations
 from deermem.repository.reads import FactPage, Reads
 from deermem.repository.sets import SetOperations
 
-__all__ = ["FactPage", "MemoryRepository"]
+__all__ = ["FactPage", "MemoryRepository", "MigrationReport"]
 
 
-class MemoryRepository(Reads, SetOperations):
+class MemoryRepository(Reads, SetOperations, Migrations):
     """Stores facts and summaries below one storage root.
 
     Safe to use from several threads, processes and hosts at once. Every write is one transaction:

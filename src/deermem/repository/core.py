@@ -144,8 +144,15 @@ class RepositoryCore:
 
     def _told(self, user: UserId, committed: Committed) -> Delta:
         """Tells the indexer of a commit; the locks are released."""
+        delta = self._delta(committed)
+        if committed.image is not committed.base:
+            self._indexer.committed(user, delta)
+        return delta
+
+    @staticmethod
+    def _delta(committed: Committed) -> Delta:
         resolution = committed.resolution
-        delta = Delta(
+        return Delta(
             revision=resolution.manifest.revision,
             last_updated=resolution.manifest.last_updated,
             written=resolution.written,
@@ -153,6 +160,3 @@ class RepositoryCore:
             deleted=resolution.deleted,
             cleared=resolution.cleared,
         )
-        if committed.image is not committed.base:
-            self._indexer.committed(user, delta)
-        return delta

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from deermem.errors import MigrationError
 from deermem.format.journal_json import Parts, staged_name
 from deermem.format.layout import BACKUP_SUFFIX, RECOVERY
+from deermem.format.legacy_json import MAX_LEGACY_BYTES
 from deermem.storage.bucket import Bucket
 from deermem.storage.journal import discard, sync_above
+from deermem.storage.opening import trusted
+
+_MAX_COPY_BYTES: Final = 500_000_000
 
 
 def backup_parts(source: Parts) -> Parts:
@@ -26,12 +31,25 @@ def back_up(bucket: Bucket, operation: str, sources: Iterable[tuple[Parts, bytes
         OSError: A backup could not be written; the sources are as they were.
     """
     for source, data in sources:
-        target = backup_parts(source)
-        try:
-            put(bucket, operation, target, data)
-        except FileExistsError:
-            reason = "differs from the file that it would back up; move it away and migrate again"
-            raise MigrationError(bucket.path_of(target), reason) from None
+        check_backup(bucket, source, data)
+        put(bucket, operation, backup_parts(source), data)
+
+
+def check_backup(bucket: Bucket, source: Parts, data: bytes) -> None:
+    """Makes sure that no other backup is in the way.
+
+    Raises:
+        MigrationError: There is one.
+    """
+    target = backup_parts(source)
+    try:
+        with bucket.directory_at(target[:-1]) as directory, trusted():
+            found, _ = directory.read(target[-1], MAX_LEGACY_BYTES)
+    except FileNotFoundError:
+        return
+    if found != data:
+        reason = "differs from the file that it would back up; move it away and migrate again"
+        raise MigrationError(bucket.path_of(target), reason)
 
 
 def put(bucket: Bucket, operation: str, target: Parts, data: bytes) -> None:
@@ -46,7 +64,8 @@ def put(bucket: Bucket, operation: str, target: Parts, data: bytes) -> None:
     parts = target[:-1]
     with bucket.directory_at(parts, make=True) as directory:
         if target[-1] in directory.names():
-            found, _ = directory.read(target[-1], max(len(data), 1) * 2)
+            with trusted():
+                found, _ = directory.read(target[-1], _MAX_COPY_BYTES)
             if found != data:
                 raise FileExistsError(f"{bucket.path_of(target)} is there already")
         else:

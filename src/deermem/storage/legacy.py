@@ -36,12 +36,14 @@ def refuse_legacy(bucket: Bucket, agent: AgentName) -> None:
     Raises:
         LegacyFormat: The agent has a file of version 1.
     """
+    if has_legacy(bucket, agent):
+        path = bucket.path_of(legacy_parts(agent, bucket.manifest_name))
+        raise LegacyFormat(path, "1.0", MANIFEST_VERSION, agent)
+
+
+def has_legacy(bucket: Bucket, agent: AgentName) -> bool:
+    """Tells whether an agent has a file of version 1."""
     parts = legacy_parts(agent, bucket.manifest_name)
-    if _is_there(bucket, parts):
-        raise LegacyFormat(bucket.path_of(parts), "1.0", MANIFEST_VERSION, agent)
-
-
-def _is_there(bucket: Bucket, parts: Parts) -> bool:
     with suppress(FileNotFoundError), bucket.directory_at(parts[:-1]) as directory, trusted():
         directory.identify(parts[-1])
         return True
@@ -50,11 +52,7 @@ def _is_there(bucket: Bucket, parts: Parts) -> bool:
 
 def legacy_agents(bucket: Bucket) -> list[AgentName]:
     """Returns the agents that have a file of version 1, sorted."""
-    return [
-        agent
-        for agent in bucket.agent_directories()
-        if _is_there(bucket, legacy_parts(agent, bucket.manifest_name))
-    ]
+    return [agent for agent in bucket.agent_directories() if has_legacy(bucket, agent)]
 
 
 def read_source(bucket: Bucket, agent: AgentName, parts: Parts, now: str) -> LegacySource:

@@ -11,16 +11,17 @@ from typing import Final, Literal
 from deermem.errors import Corruption, MigrationError, UnsupportedFormat
 from deermem.format.fact_markdown import decode_fact
 from deermem.format.journal_json import Parts
-from deermem.format.layout import QUARANTINE
+from deermem.format.layout import QUARANTINE, fact_parts
 from deermem.format.legacy_v1 import LegacyReference, Refusal
 from deermem.format.strict_json import dump_document
 from deermem.model.changes import ChangeSet, FactKey
-from deermem.model.fact import Fact
-from deermem.model.identity import Scope
+from deermem.model.fact import Fact, FactDraft
+from deermem.model.identity import DEFAULT_AGENT, AgentName, Scope
 from deermem.model.migration import Candidate, adopted_summaries, migrated_facts
 from deermem.model.timestamps import normalise_timestamp
+from deermem.storage.agents import is_custom
 from deermem.storage.bucket import Bucket, ManifestImage
-from deermem.storage.copies import put
+from deermem.storage.copies import check_backup, put
 from deermem.storage.fact_files import MAX_FACT_FILE_BYTES
 from deermem.storage.legacy import LegacySource
 from deermem.storage.opening import trusted
@@ -28,6 +29,7 @@ from deermem.storage.transaction import Committed
 
 OnInvalid = Literal["fail", "quarantine"]
 
+LEAD_AGENT: Final = AgentName("lead-agent")
 REFUSED_FILE: Final = "refused-facts.json"
 
 
@@ -78,20 +80,13 @@ def plan_migration(
     refused: list[RefusedValue] = []
     summaries = base.manifest.summaries
     for source in sources:
-        path = bucket.path_of(source.parts)
-        document = source.document
-        refused.extend(_refused(path, refusal) for refusal in document.refusals)
-        candidates.extend(
-            Candidate(source.agent, path, fact.place, fact.draft, fact.titled) for fact in document.facts
-        )
-        for reference in document.references:
-            read = _read_reference(bucket, source, reference)
-            if isinstance(read, Candidate):
-                candidates.append(read)
-            else:
-                refused.append(read)
+        check_backup(bucket, source.parts, source.data)
+        found, left_out = candidates_of(bucket, source)
+        candidates += found
+        refused += left_out
         if source.parts != (bucket.manifest_name,):
-            summaries = adopted_summaries(summaries, document.summaries, path)
+            path = bucket.path_of(source.parts)
+            summaries = adopted_summaries(summaries, source.document.summaries, path)
     present = _read_present(bucket, candidates)
     upserts = migrated_facts(bucket.user, candidates, present, now)
     changes = ChangeSet(upserts=upserts, least_revision=base.manifest.revision + 1)
@@ -99,6 +94,23 @@ def plan_migration(
     return MigrationPlan(
         base._replace(manifest=manifest), tuple(sources), changes, len(candidates), tuple(refused)
     )
+
+
+def candidates_of(bucket: Bucket, source: LegacySource) -> tuple[list[Candidate], list[RefusedValue]]:
+    """Returns the facts of a version-1 file, and what cannot become part of a version-2 memory."""
+    path = bucket.path_of(source.parts)
+    document = source.document
+    refused = [_refused(path, refusal) for refusal in document.refusals]
+    candidates = [
+        Candidate(source.agent, path, fact.place, fact.draft, fact.titled) for fact in document.facts
+    ]
+    for reference in document.references:
+        read = _read_reference(bucket, source, reference)
+        if isinstance(read, Candidate):
+            candidates.append(read)
+        else:
+            refused.append(read)
+    return candidates, refused
 
 
 def _refused(path: str, refusal: Refusal) -> RefusedValue:
@@ -129,7 +141,7 @@ def _read_reference(
         with bucket.directory_at(parts[:-1]) as directory, trusted():
             data, _ = directory.read(parts[-1], MAX_FACT_FILE_BYTES)
         fact = decode_fact(data, path=bucket.path_of(parts), scope=scope, fact_id=reference.fact_id)
-        created_at = normalise_timestamp(fact.created_at, "createdAt")
+        draft = _as_draft(fact)
     except FileNotFoundError:
         return refused("leads to a file that is not there")
     except (Corruption, UnsupportedFormat) as error:
@@ -137,7 +149,6 @@ def _read_reference(
     digest = sha256(data).hexdigest()
     if reference.content_hash and reference.content_hash.removeprefix("sha256:").lower() != digest:
         return refused("leads to a file with another content than contentHash says")
-    draft = replace(fact.draft(), id=fact.id, created_at=created_at)
     return Candidate(source.agent, path, reference.place, draft)
 
 
@@ -160,3 +171,28 @@ def quarantine_refused(
     parts: Parts = (QUARANTINE, now.replace(":", "-"), REFUSED_FILE)
     put(bucket, operation, parts, dump_document({"format": 1, "refused": entries}))
     return bucket.path_of(parts)
+
+
+def plan_adoption(bucket: Bucket, now: str) -> ChangeSet | None:
+    """Says how the facts of `lead-agent` become the default agent's; `None` if there are none to move.
+
+    One with a `config.yaml` is a custom agent like any other.
+
+    Raises:
+        MigrationError: The default agent has a fact with the same id that says something else.
+    """
+    scope = Scope(bucket.user, LEAD_AGENT)
+    facts = [stored.fact for stored in bucket.read_facts(scope, {}, None).values()]
+    if not facts or is_custom(bucket, LEAD_AGENT):
+        return None
+    candidates = [
+        Candidate(DEFAULT_AGENT, bucket.path_of(fact_parts(LEAD_AGENT, fact.id)), "it", _as_draft(fact))
+        for fact in facts
+    ]
+    upserts = migrated_facts(bucket.user, candidates, _read_present(bucket, candidates), now)
+    return ChangeSet(upserts=upserts, clears=frozenset([LEAD_AGENT]))
+
+
+def _as_draft(fact: Fact) -> FactDraft:
+    created_at = normalise_timestamp(fact.created_at, "createdAt")
+    return replace(fact.draft(), id=fact.id, created_at=created_at)

@@ -12,6 +12,7 @@ from deermem.model.identity import AgentName, UserId
 from deermem.storage.agents import is_custom
 from deermem.storage.bucket import Bucket
 from deermem.storage.engine import Engine
+from deermem.storage.legacy import has_legacy
 from deermem.storage.port import Directory, UnexpectedFileType
 from deermem.storage.transaction import Committed
 
@@ -39,7 +40,7 @@ def delete_agent(engine: Engine, user: UserId, agent: AgentName) -> Committed | 
         if not _has_directory(bucket, agent):
             raise AgentNotFoundError(agent)
         custom = is_custom(bucket, agent)
-        if not custom and bucket.list_facts(agent):
+        if not custom and (bucket.list_facts(agent) or has_legacy(bucket, agent)):
             raise NotACustomAgent(agent)
         committed = transaction.commit(ChangeSet(removes=frozenset([agent]))) if custom else None
         try:

@@ -94,7 +94,8 @@ class Transaction:
         sources: list[tuple[Parts, bytes]] = []
         if supersedes:
             sources = self._raw_sources()
-            least = self.view.manifest.revision + 1 if sources else 0
+            # As many as a migration and a clear after it would take.
+            least = self.view.manifest.revision + 2 if sources else 0
             changes = replace(changes, least_revision=max(least, changes.least_revision))
         else:
             for agent in sorted(changes.agents() - changes.removes):
@@ -125,11 +126,21 @@ class Transaction:
         stamps = self._engine.stamps
         quarantine = quarantine_refused(self.bucket, plan, stamps.operation(), stamps.time(), on_invalid)
         raw = [(source.parts, source.data) for source in plan.sources]
-        committed = self._engine.apply(self.bucket, plan.base, plan.changes, raw)
-        self._migrated.append(committed)
+        committed = self.commit_migration(plan.changes, plan.base, raw)
         self.user_source = None
-        self.view = BucketView(self.bucket, committed.image, self._engine.cache)
         return Migrated(plan, committed, quarantine)
+
+    def commit_migration(
+        self,
+        changes: ChangeSet,
+        base: ManifestImage | None = None,
+        sources: Sequence[tuple[Parts, bytes]] = (),
+    ) -> Committed:
+        """Commits a part of a migration, and goes on from there."""
+        committed = self._engine.apply(self.bucket, base or self.view.image, changes, sources)
+        self._migrated.append(committed)
+        self.view = BucketView(self.bucket, committed.image, self._engine.cache)
+        return committed
 
     def _raw_sources(self) -> list[tuple[Parts, bytes]]:
         now = self._engine.stamps.time()
