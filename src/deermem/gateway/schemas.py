@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from deermem.gateway.import_schema import CONTENT, FACTS, NOT_BLANK, sections
 from deermem.model.manifest import MANIFEST_VERSION
@@ -31,8 +32,28 @@ Category = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, json_schema_e
 Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
+# A list is given up at the first item that is wrong: to describe millions of them would take a minute, in
+# which nobody is answered.
+_GIVE_UP: Final = True
+_MAX_KEYS: Final = 100
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(strict=True)
+
+
+class _Closed(_Request):
+    """Has no other keys than those that are named."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bound(cls, given: Any) -> Any:
+        """Refuses at once what would be refused key by key."""
+        if isinstance(given, dict) and len(given) > _MAX_KEYS:
+            raise PydanticCustomError("too_many_keys", "Object has too many keys")
+        return given
 
 
 class NewFact(_Request):
@@ -54,48 +75,46 @@ class FactChange(_Request):
 class NewFacts(_Request):
     """Facts to store together: all of them or none."""
 
-    facts: Annotated[list[NewFact], Field(min_length=1)]
+    facts: Annotated[list[NewFact], Field(min_length=1, fail_fast=_GIVE_UP)]
 
 
 class FactIds(_Request):
     """Facts to delete together: all of them or none."""
 
-    ids: Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(min_length=1)]
+    ids: Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(min_length=1, fail_fast=_GIVE_UP)]
 
 
-class NewSection(_Request):
+class NewSection(_Closed):
     """A summary; without `updatedAt` it gets the time of the change."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+    model_config = ConfigDict(alias_generator=to_camel)
 
     summary: Annotated[str, Field(max_length=100_000)]
     updated_at: Annotated[str, Field(json_schema_extra=_TIME)] | None = None
 
 
-class UserSections(_Request):
+class UserSections(_Closed):
     """Summaries about the user."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+    model_config = ConfigDict(alias_generator=to_camel)
 
     work_context: NewSection | None = None
     personal_context: NewSection | None = None
     top_of_mind: NewSection | None = None
 
 
-class HistorySections(_Request):
+class HistorySections(_Closed):
     """Summaries about the past."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+    model_config = ConfigDict(alias_generator=to_camel)
 
     recent_months: NewSection | None = None
     earlier_context: NewSection | None = None
     long_term_background: NewSection | None = None
 
 
-class SummaryChange(_Request):
+class SummaryChange(_Closed):
     """Summaries to replace; those left out stay."""
-
-    model_config = ConfigDict(extra="forbid")
 
     user: UserSections | None = None
     history: HistorySections | None = None
@@ -104,12 +123,12 @@ class SummaryChange(_Request):
 class ImportedDocument(_Request):
     """A document as `GET /api/memory/export` returns it; what it does not name is emptied."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
 
     version: Annotated[str, Field(json_schema_extra={"enum": ["1.0", MANIFEST_VERSION]})] | None = None
     user: Annotated[dict[str, Any], Field(json_schema_extra=sections(*USER_SECTIONS))] | None = None
     history: Annotated[dict[str, Any], Field(json_schema_extra=sections(*HISTORY_SECTIONS))] | None = None
-    facts: Annotated[list[dict[str, Any]], Field(json_schema_extra=FACTS)] | None = None
+    facts: Annotated[list[dict[str, Any]], Field(json_schema_extra=FACTS, fail_fast=_GIVE_UP)] | None = None
 
 
 class _Answer(BaseModel):
@@ -253,7 +272,7 @@ _TOLD: Final = {
     408: "The body did not arrive in time; nothing was changed.",
     409: "Something else came first, the same content is there already, or the cap evicted the fact.",
     413: "The body is too large.",
-    415: "The body is not JSON.",
+    415: "The body is not JSON, or is compressed.",
     429: "Too many requests of this caller.",
     431: "The head of the request is too large.",
     500: "The stored data is corrupted, or the disk failed; the detail tells if a change may be there.",
