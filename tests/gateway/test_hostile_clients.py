@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -137,6 +139,24 @@ def test_what_is_invalid_is_told_within_bounds(client: Client) -> None:
     assert "secret" not in answer.text
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", f"{MEMORY}/import", {"facts": [0] * 10_000}),
+        ("POST", f"{FACTS}/batch", {"facts": [0] * 10_000}),
+        ("POST", f"{FACTS}/batch-delete", {"ids": [0] * 10_000}),
+        ("PATCH", f"{MEMORY}/summaries", dict.fromkeys(map(str, range(10_000)))),
+        ("PATCH", f"{MEMORY}/summaries", {"user": dict.fromkeys(map(str, range(10_000)))}),
+        ("PATCH", f"{MEMORY}/summaries", {"user": {"topOfMind": dict.fromkeys(map(str, range(10_000)))}}),
+    ],
+)
+def test_a_body_with_many_mistakes_is_given_up_at_the_first(
+    client: Client, method: str, path: str, body: object
+) -> None:
+    # To describe all of them keeps the event loop busy: four million take a minute.
+    assert len(body_of(client.request(method, path, json=body), 422)["detail"]) == 1
+
+
 def test_a_fact_of_a_million_bytes_is_stored_and_a_larger_one_is_invalid(client: Client) -> None:
     client.create("x" * 1_000_000)
     invalid(client.post(FACTS, json={"content": "y" * 1_000_001}), "body", "content")
@@ -179,6 +199,86 @@ def test_a_client_that_does_not_send_a_head_is_cut_off_and_others_do_not_notice(
             for connection in silent:
                 assert status_of(connection.recv(1_000)) == 408
         assert contents(client.document()) == ["meanwhile"]
+
+
+AFTER_AN_ANSWER = {
+    "empty lines": (request("GET", "/healthz").replace(b"Connection: close\r\n", b""), b"\r\n"),
+    "a body that nobody reads": (
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n",
+        b"x",
+    ),
+    "chunks that nobody reads": (
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"1\r\nx\r\n",
+    ),
+    "the body of a refused request": (
+        b"POST /api/memory HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n",
+        b"x",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", AFTER_AN_ANSWER)
+def test_a_client_that_sends_something_now_and_then_after_its_answer_is_cut_off(
+    tmp_path: Path, what: str
+) -> None:
+    first, then = AFTER_AN_ANSWER[what]
+    with (
+        running(manager_at(tmp_path), header_seconds=0.5, idle_seconds=1) as gateway,
+        closing(socket.create_connection(gateway.address, timeout=20)) as connection,
+    ):
+        connection.sendall(first)
+        assert status_of(connection.recv(65_536)) in (200, 415)
+        deadline = time.monotonic() + 20
+        with suppress(ConnectionError):
+            connection.settimeout(0.1)
+            while time.monotonic() < deadline:
+                connection.sendall(then)
+                try:
+                    if not connection.recv(65_536):
+                        break
+                except TimeoutError:
+                    continue
+        assert time.monotonic() < deadline
+
+
+def test_a_client_whose_request_is_refused_may_send_its_body_to_the_end_and_go_on(local: Client) -> None:
+    with closing(socket.create_connection((local.base_url.host, local.base_url.port or 0))) as connection:
+        connection.sendall(request("POST", FACTS, length=5).replace(b"Connection: close\r\n", b""))
+        assert status_of(connection.recv(65_536)) == 415
+        connection.sendall(b"12345" + request("GET", "/healthz"))
+        assert status_of(connection.recv(65_536)) == 200
+
+
+def test_more_connections_than_allowed_are_told_to_retry_and_the_others_are_served(tmp_path: Path) -> None:
+    with running(manager_at(tmp_path), connections=5) as gateway, gateway.client() as client:
+        client.create("a fact")
+        with ExitStack() as stack:
+            for _ in range(4):
+                stack.enter_context(closing(socket.create_connection(gateway.address)))
+            assert contents(client.document()) == ["a fact"]
+            answer = talk(gateway.address, b"")
+            assert status_of(answer) == 503
+            assert b"retry-after: 1" in answer
+            assert contents(client.document()) == ["a fact"]
+        deadline = time.monotonic() + 20
+        while status_of(talk(gateway.address, request("GET", "/healthz"))) != 200:
+            assert time.monotonic() < deadline
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+@pytest.mark.parametrize(
+    ("soft", "hard", "room", "raised"), [(300, 4_000, 2_000, 2_416), (300, 600, 184, 600), (300, 300, 1, 300)]
+)
+def test_connections_leave_open_files_to_the_store(soft: int, hard: int, room: int, raised: int) -> None:
+    script = (
+        "import resource as r; from deermem.gateway.open_files import room_for;"
+        f"r.setrlimit(r.RLIMIT_NOFILE, ({soft}, {hard}));"
+        "print(room_for(2_000, 16), r.getrlimit(r.RLIMIT_NOFILE)[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(room), str(raised)]
+    assert ("only" in done.stderr) == (room < 2_000)
 
 
 def test_a_client_that_sends_its_body_slowly_is_cut_off(tmp_path: Path) -> None:

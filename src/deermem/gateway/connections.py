@@ -1,4 +1,4 @@
-"""Connections with limits that Uvicorn leaves to a proxy: time and size of the head of a request."""
+"""Connections with limits that Uvicorn leaves to a proxy: how many, and time and size of a request's head."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ STALL_SECONDS: Final = 60.0
 
 _TOO_LARGE: Final = b"431 Request Header Fields Too Large"
 _TOO_SLOW: Final = b"408 Request Timeout"
+_TOO_MANY: Final = b"503 Service Unavailable\r\nretry-after: 1"
 
 
-def limited_protocol(head_seconds: float) -> type[LimitedProtocol]:
+def limited_protocol(head_seconds: float, most: int) -> type[LimitedProtocol]:
     """Returns the protocol of connections.
 
     Args:
         head_seconds: How long a client may take to send the head of a request; the first one counts from
             the connection on, so that connections on which nothing is sent do not pile up.
+        most: How many connections there may be at once.
     """
-    return type("ConfiguredProtocol", (LimitedProtocol,), {"head_seconds": head_seconds})
+    return type("ConfiguredProtocol", (LimitedProtocol,), {"head_seconds": head_seconds, "most": most})
 
 
 class LimitedProtocol(HttpToolsProtocol):
     """Closes a connection whose request has a head that is too large or comes too slowly.
 
-    So it does where nobody takes the answer.
+    So it does where nobody takes the answer, and where there are too many connections.
     """
 
     head_seconds: ClassVar[float]
+    most: ClassVar[int]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -39,11 +42,15 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stall_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._unparsed_bytes = 0
+        self._in_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as Uvicorn has it
         """Begins to wait for the first head."""
         super().connection_made(transport)
-        self._await_head()
+        if len(self.connections) > self.most:
+            self._refuse(_TOO_MANY)
+        else:
+            self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops waiting."""
@@ -61,10 +68,14 @@ class LimitedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._unparsed_bytes > MAX_HEAD_BYTES:
             self._refuse(_TOO_LARGE)
+        elif self._head_timer is None and self._is_answered():
+            # The rest of a body that nobody wants, or empty lines: once they come, Uvicorn waits for ever.
+            self._await_head()
 
     def on_message_begin(self) -> None:
         """Begins to wait for the rest of a head."""
         super().on_message_begin()
+        self._in_head = True
         self._head_bytes = self._unparsed_bytes = 0
         if self._head_timer is None:
             self._await_head()
@@ -84,6 +95,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Lets a complete head be answered, unless the connection is being closed."""
         self._stop_timer()
+        self._in_head = False
         self._unparsed_bytes = 0
         if not self.transport.is_closing():
             super().on_headers_complete()
@@ -120,10 +132,19 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         """Closes the connection, unless the answer to an earlier request is still to come."""
-        if self.cycle is None or self.cycle.response_complete:
+        if self._in_head and (self.cycle is None or self._is_answered()):
             self._refuse(_TOO_SLOW)
+        elif self._is_answered():
+            self._stop_timer()
+            self.transport.close()
         else:
             self._await_head()
+
+    def _is_answered(self) -> bool:
+        return self.cycle is not None and self.cycle.response_complete
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Says nothing: anybody may ask for an upgrade, and what Uvicorn advises would not help."""
 
     def _stop_timer(self) -> None:
         if self._head_timer is not None:

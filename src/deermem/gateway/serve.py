@@ -6,6 +6,7 @@ import math
 import socket
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from types import FrameType
 from typing import Final
 
@@ -16,11 +17,14 @@ from deermem.gateway.auth import Authenticator
 from deermem.gateway.backend import Backend
 from deermem.gateway.connections import limited_protocol
 from deermem.gateway.limits import LimitSettings
+from deermem.gateway.open_files import room_for
 from deermem.gateway.service import Gateway
 from deermem.gateway.settings import GatewaySettings
 from deermem.manager import MemoryManager
 
 _BACKLOG: Final = 2_048
+# As many connections the event loop takes before it looks at any of them.
+_ACCEPTED_AT_ONCE: Final = 64
 
 
 def serve(
@@ -49,6 +53,7 @@ def serve(
     with closing(_listener(settings)) as listener:
         # A name may stand for another address than it seems to.
         authenticator.allows_listening_on(listener.getsockname()[0])
+        settings = replace(settings, connections=room_for(settings.connections, settings.threads))
         server = GatewayServer(manager, authenticator, settings, limits)
         server.run_on(listener, announce)
 
@@ -76,7 +81,7 @@ class GatewayServer(uvicorn.Server):
         gateway = Gateway(backend, settings, has_roles=bool(authenticator.identifying_headers))
         config = uvicorn.Config(
             create_app(gateway, authenticator, limits),
-            http=limited_protocol(settings.header_seconds),
+            http=limited_protocol(settings.header_seconds, settings.connections),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -84,7 +89,7 @@ class GatewayServer(uvicorn.Server):
             server_header=False,
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=list(settings.trusted_proxies),
-            backlog=_BACKLOG,
+            backlog=_ACCEPTED_AT_ONCE,
             timeout_keep_alive=settings.idle_seconds,
             timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds),
         )
@@ -99,6 +104,8 @@ class GatewayServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins to accept connections."""
         await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_BACKLOG)  # Uvicorn has one number for both
         self._announce()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as Uvicorn has it

@@ -19,6 +19,7 @@ _RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "port": (0, 65_535),
     "threads": (1, 1_000),
     "waiting": (1, 1_000_000),
+    "connections": (1, 1_000_000),
     "patience": (0.1, 600),
     "max_facts_per_request": (1, 100_000),
     "header_seconds": (0.1, 600),
@@ -37,6 +38,7 @@ class GatewaySettings:
         read_only: Refuse everything that writes.
         threads: How many calls work on the store at once.
         waiting: How many requests may wait for the store or be at work at once; more are told to retry.
+        connections: How many connections there may be at once; more are told to retry.
         patience: How many seconds a request waits for its turn at the store.
         allowed_origins: Origins whose pages may send changes beside the gateway's own, for a gateway
             behind a proxy with another name.
@@ -56,6 +58,7 @@ class GatewaySettings:
     read_only: bool = False
     threads: int = 16
     waiting: int = 1_000
+    connections: int = 2_000
     patience: float = 10.0
     allowed_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
