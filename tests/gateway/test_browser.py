@@ -153,6 +153,14 @@ def test_json_is_taken(client: Client, content_type: str) -> None:
     assert answer.status_code == 200
 
 
+@pytest.mark.parametrize(("encoding", "status"), [("gzip", 415), ("gzip, identity", 415), ("Identity", 200)])
+def test_a_body_that_is_said_to_be_compressed_is_refused(client: Client, encoding: str, status: int) -> None:
+    answer = client.post(FACTS, json={"content": "x"}, headers={"Content-Encoding": encoding})
+    assert answer.status_code == status
+    if status == 415:
+        refused(answer, 415, "The body must not be compressed.")
+
+
 @pytest.mark.parametrize(
     ("text", "origin"),
     [

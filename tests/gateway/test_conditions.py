@@ -297,6 +297,14 @@ def test_a_key_that_breaks_the_rule_is_invalid(client: Client, key: str) -> None
     invalid(answer, "header", "Idempotency-Key")
 
 
+@pytest.mark.parametrize("path", [FACTS, f"{FACTS}/batch"])
+def test_two_keys_are_invalid(client: Client, path: str) -> None:
+    body = {"content": "x"} if path == FACTS else {"facts": [{"content": "x"}]}
+    answer = client.post(path, json=body, headers=[("Idempotency-Key", "k1"), ("Idempotency-Key", "k2")])
+    invalid(answer, "header", "Idempotency-Key")
+    assert client.document()["facts"] == []
+
+
 def test_a_writer_in_between_makes_a_conditional_change_conflict(tmp_path: Path) -> None:
     manager, disk = watched_manager(tmp_path)
     with running(manager) as gateway, gateway.client() as client:

@@ -259,6 +259,7 @@ def test_a_page_has_the_facts_that_match_every_filter(client: Client) -> None:
         ({"limit": "1001"}, "limit"),
         ({"limit": "x"}, "limit"),
         ({"cursor": "../etc"}, "cursor"),
+        ({"cursor": "readme"}, "cursor"),
         ({"agent": "__default__"}, "agent"),
         ({"agent": "a/b"}, "agent"),
         ({"agent": ""}, "agent"),
@@ -357,6 +358,11 @@ def test_summaries_that_are_not_named_stay(client: Client) -> None:
 def test_a_patch_of_unknown_summaries_is_invalid(client: Client, patch: object) -> None:
     assert client.patch("/api/memory/summaries", json=patch).status_code == 422
     assert client.document()["revision"] == 0
+
+
+def test_a_summary_that_is_invalid_is_told_by_its_place_in_the_request(client: Client) -> None:
+    patch = {"user": {"topOfMind": {"summary": "x", "updatedAt": "yesterday"}}}
+    invalid(client.patch("/api/memory/summaries", json=patch), "body", "user", "topOfMind", "updatedAt")
 
 
 def test_the_agents_of_a_user_are_listed_without_the_default_one(client: Client) -> None:

@@ -68,6 +68,8 @@ class BrowserGuard:
 
 
 def _refusal_of_body(headers: Headers) -> Refusal | None:
+    if headers.get("content-encoding", "identity").strip().lower() != "identity":
+        return Refusal(415, "The body must not be compressed.")
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
     types = headers.getlist("content-type")
     if not types:

@@ -185,7 +185,8 @@ def _value(error: BaseException) -> Refusal:
         return Refusal(400, EMPTY_CONTENT)
     if field in ("user_id", "agent_name"):
         return invalid("agent" if field == "agent_name" else "user", reason, within="query")
-    return invalid(field or "value", reason)
+    # The store names summaries by where they are in a change; in a request they are the body.
+    return invalid(field.removeprefix("summaries.") or "value", reason)
 
 
 def _conflict(error: BaseException) -> Refusal:

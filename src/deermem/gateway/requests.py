@@ -182,7 +182,7 @@ def _permitted(call: Call) -> Call:
     return call
 
 
-IdempotencyKey = Annotated[
+_Key = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
@@ -191,6 +191,20 @@ IdempotencyKey = Annotated[
         description="Makes a retry harmless: the same key and content are answered as the first time.",
     ),
 ]
+
+
+async def _one_key(request: Request, key: _Key = None) -> str | None:
+    """Returns the key of a creation.
+
+    Raises:
+        Refusal: There are several, of which a proxy could take another one.
+    """
+    if len(_values(request, b"idempotency-key")) > 1:
+        raise invalid("Idempotency-Key", "must be there once", within="header")
+    return key
+
+
+IdempotencyKey = Annotated[str | None, Depends(_one_key)]
 
 
 def given(model: Any) -> Mapping[str, Any]:

@@ -7,8 +7,16 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from deermem.gateway.backend import PageRequest
-from deermem.gateway.errors import Operation
-from deermem.gateway.requests import CHANGING, READING, Changing, IdempotencyKey, JsonRoute, given, reading
+from deermem.gateway.errors import Operation, invalid
+from deermem.gateway.requests import (
+    CHANGING,
+    READING,
+    Changing,
+    IdempotencyKey,
+    JsonRoute,
+    given,
+    reading,
+)
 from deermem.gateway.schemas import (
     Fact,
     FactChange,
@@ -19,7 +27,7 @@ from deermem.gateway.schemas import (
     NewFacts,
     answers,
 )
-from deermem.model.identity import MAX_FACT_ID
+from deermem.model.identity import MAX_FACT_ID, is_fact_id
 from deermem.model.rules import MAX_TEXT
 from deermem.repository.reads import DEFAULT_PAGE, MAX_PAGE
 
@@ -49,6 +57,8 @@ async def list_facts(
 ) -> Response:
     """Returns a part of an agent's facts, sorted by id."""
     call = reading(request)
+    if cursor is not None and not is_fact_id(cursor):
+        raise invalid("cursor", "is no `nextCursor`", within="query")
     page = PageRequest(_filters(category, source, topic), limit, cursor)
     return await call.read(Operation.LIST_FACTS, lambda backend: backend.page(call.scope, page))
 
@@ -61,7 +71,7 @@ async def get_fact(request: Request, fact_id: FactPath) -> Response:
 
 
 @router.post("", responses=answers(MemoryDocument, 422, changes=True), openapi_extra=CHANGING)
-async def create_fact(call: Changing, fact: NewFact, key: IdempotencyKey = None) -> Response:
+async def create_fact(call: Changing, fact: NewFact, key: IdempotencyKey) -> Response:
     """Stores a fact, unless the same content is there already."""
     values = given(fact)
     return await call.change(
@@ -70,7 +80,7 @@ async def create_fact(call: Changing, fact: NewFact, key: IdempotencyKey = None)
 
 
 @router.post("/batch", responses=answers(MemoryDocument, 422, changes=True), openapi_extra=CHANGING)
-async def create_facts(call: Changing, batch: NewFacts, key: IdempotencyKey = None) -> Response:
+async def create_facts(call: Changing, batch: NewFacts, key: IdempotencyKey) -> Response:
     """Stores several facts in one transaction: all of them or none."""
     facts = [given(fact) for fact in batch.facts]
     return await call.change(
