@@ -3,11 +3,12 @@
     {storage root}/
     └── users/{bucket}/                 the user bucket; the storage root itself for no user
         ├── memory.json                 the manifest
-        ├── .memory.lock                the user's lock; never deleted
+        ├── .memory.lock                the user's lock
         ├── .memory.journal.json        only while a transaction runs or is being recovered
         ├── .memory.fences.json         revisions of the last clears (guarantee G7)
         ├── .recovery/                  images that a transaction stages
         └── agents/{agent}/facts/{first two hex digits of SHA-256(id)}/{id}.md
+    .erased/{digest}.json               up to which revision an erased user's memory had come
 
 Paths are relative to the user bucket, with `/` between the parts.
 """
@@ -29,6 +30,8 @@ JOURNAL: Final = ".memory.journal.json"
 FENCES: Final = ".memory.fences.json"
 RECOVERY: Final = ".recovery"
 QUARANTINE: Final = ".quarantine"
+SAFETY: Final = ".safety"
+ERASED: Final = ".erased"
 DEFAULT_MANIFEST: Final = "memory.json"
 FACT_SUFFIX: Final = ".md"
 BACKUP_SUFFIX: Final = ".v1.bak"
@@ -47,6 +50,12 @@ _WINDOWS_DEVICES = frozenset(
 def bucket_parts(user: UserId) -> tuple[str, ...]:
     """Returns the directories from the storage root to a user's bucket."""
     return () if user.bucket is None else (USERS, user.bucket)
+
+
+def erasure_name(user: UserId) -> str:
+    """Returns the file below `.erased` that is about a user; the name does not say whose it is."""
+    bucket = "/".join(bucket_parts(user)) or "."
+    return f"{sha256(bucket.encode('ascii')).hexdigest()[:32]}.json"
 
 
 def shard_of(fact_id: FactId) -> str:

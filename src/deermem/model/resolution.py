@@ -51,7 +51,8 @@ NO_FENCES: Final = Fences()
 class Before:
     """Holds what a change set is resolved against: the committed state, read under the lock.
 
-    `facts` has an entry for each named fact, `listed` the ids of each cleared agent.
+    `facts` has an entry for each named fact, `listed` the ids of each cleared agent. `erased_at` is the
+    revision that a memory had when its user was erased, if nothing was written since, else 0.
     """
 
     user: UserId
@@ -59,6 +60,7 @@ class Before:
     facts: Mapping[FactKey, Fact | None]
     listed: Mapping[AgentName, tuple[FactId, ...]]
     fences: Fences
+    erased_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +104,20 @@ def resolve(changes: ChangeSet, before: Before, now: str) -> Resolution:
     )
     if not (written or deleted or clears or forced or summaries != before.manifest.summaries):
         return Resolution(before.manifest, unchanged=tuple(unchanged))
-    revision = max(before.manifest.revision + 1, changes.least_revision)
+    revision = max(before.manifest.revision + 1, changes.least_revision, before.erased_at + 1)
+    fences = before.fences
+    if before.erased_at > fences.everything:
+        # No revision comes back that was seen, and nothing that was based on one (guarantee G7).
+        fences = fences.raised((), True, before.erased_at)
+    if clears:
+        fences = fences.raised(changes.emptied, changes.clear_all, revision)
     return Resolution(
         manifest=Manifest(revision, now, summaries, before.manifest.extra),
         written=tuple(written),
         unchanged=tuple(unchanged),
         deleted=tuple(deleted),
         cleared=cleared,
-        fences=before.fences.raised(changes.emptied, changes.clear_all, revision) if clears else None,
+        fences=fences if clears or before.erased_at else None,
     )
 
 

@@ -17,6 +17,7 @@ from deermem.search.filters import fact_filter
 from deermem.search.indexer import RebuildReport
 from deermem.search.port import DEFAULT_MODE, DEFAULT_TOP_K, NO_FILTERS, Hit
 from deermem.storage.agents import AgentEntry
+from deermem.storage.erasures import erased_at
 from deermem.storage.opening import list_buckets
 from deermem.storage.view import Problem
 
@@ -116,9 +117,11 @@ class Reads(RepositoryCore):
     def cleared_at(self, scope: Scope) -> int:
         """Returns the manifest revision of the scope's last clear, 0 if it was never cleared.
 
-        What was made of an older revision must not be written any more (guarantee G7).
+        What was made of an older revision must not be written any more (guarantee G7). Erasing the user
+        counts.
         """
-        return self._read(scope.user, lambda view: view.cleared_at(scope.agent), 0)
+        erased = erased_at(self.engine.file_system, scope.user)
+        return max(erased, self._read(scope.user, lambda view: view.cleared_at(scope.agent), 0))
 
     def list_users(self) -> tuple[str, ...]:
         """Returns the bucket names of all users, sorted; the raw id of an encoded one is unknown."""
@@ -142,6 +145,10 @@ class Reads(RepositoryCore):
     ) -> list[Hit]:
         """Finds facts by the retrieval adapter, or by substring, the best confidence first."""
         return self._indexer.search(query, scopes, top_k=top_k, mode=mode, filters=filters)
+
+    def clear_index(self, scopes: Iterable[Scope]) -> str:
+        """Has the retrieval adapter forget these scopes; returns why it did not, empty if it did."""
+        return self._indexer.clear(scopes)
 
     def rebuild_index(self, scopes: Iterable[Scope]) -> RebuildReport:
         """Makes the retrieval adapter hold exactly the facts of these scopes."""

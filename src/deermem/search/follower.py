@@ -86,6 +86,18 @@ class Follower:
                 return View(self._load_all(scopes), "the index is busy", agents)
             return self._refresh(user, ledger, scopes, everything)
 
+    def clear(self, scopes: Sequence[Scope]) -> str:
+        """Has the index forget scopes of one user; returns why it did not, empty if it did."""
+        with self.at_work() as adapter:
+            if adapter is None:
+                return "the adapter is closed or is the caller"
+            with self._turn(scopes[0].user) as ledger:
+                if ledger is None:
+                    return "the index is busy"
+                with self._changed:
+                    ledger.drop_pending()
+                return adapter.clear(scopes)
+
     def mark_stale(self, user: UserId | None) -> None:
         """Forgets what the index of one user shows, or of every user."""
         with self._changed:

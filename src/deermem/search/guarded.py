@@ -56,7 +56,7 @@ class GuardedAdapter:
         """
         cleared = agents.intersection(delta.cleared)
         scopes = {agent: index_scope(Scope(user, agent)) for agent in sorted(agents)}
-        if cleared and not self._clear([scope for agent, scope in scopes.items() if agent in cleared]):
+        if cleared and self.clear(scope for agent, scope in scopes.items() if agent in cleared):
             scopes = {agent: scope for agent, scope in scopes.items() if agent not in cleared}
         deleted: dict[AgentName, list[FactId]] = {}
         for agent, fact_id in delta.deleted:
@@ -71,8 +71,10 @@ class GuardedAdapter:
             if self._change(scope, deleted.get(agent, ()), written.get(agent, ()))
         }
 
-    def _clear(self, scopes: Sequence[Scope]) -> bool:
-        return not self._attempt("clear", scopes, lambda: self._adapter.clear(scopes=scopes))
+    def clear(self, scopes: Iterable[Scope]) -> str:
+        """Forgets scopes of one user; returns the class of the error, empty if it worked."""
+        known = [index_scope(scope) for scope in scopes]
+        return self._attempt("clear", known, lambda: self._adapter.clear(scopes=known))
 
     def _change(self, scope: Scope, deleted: Iterable[FactId], written: Iterable[Fact]) -> bool:
         def tell() -> None:

@@ -118,6 +118,16 @@ class Indexer:
             reason=next((report.reason for report in reports if report.reason), ""),
         )
 
+    def clear(self, scopes: Iterable[Scope]) -> str:
+        """Has the index forget these scopes; they are rebuilt before they are searched again.
+
+        Returns:
+            Why it did not work: the class of the error, or a sentence; empty if it did or there is no index.
+        """
+        if self._follower is None:
+            return ""
+        return next(filter(None, map(self._follower.clear, _by_user(scopes))), "")
+
     def mark_stale(self, user: UserId | None = None) -> None:
         """Has the scopes of one user, or of all, rebuilt before their next search.
 

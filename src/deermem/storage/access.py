@@ -14,8 +14,9 @@ from deermem.model.identity import UserId
 from deermem.storage.bucket import ABSENT_MANIFEST, Bucket, ManifestImage
 from deermem.storage.cache import DEFAULT_CACHE_BYTES, SnapshotCache
 from deermem.storage.counters import Counters
+from deermem.storage.erasures import erased_at
 from deermem.storage.locks import UserLocks
-from deermem.storage.opening import open_bucket
+from deermem.storage.opening import BucketGone, open_bucket
 from deermem.storage.patience import STALE_PAUSES, StaleManifest, patience
 from deermem.storage.port import FileSystem
 from deermem.storage.stamps import Stamps
@@ -106,10 +107,14 @@ class BucketAccess:
     def check_progress(self, user: UserId, image: ManifestImage) -> None:
         """Makes sure that `memory.json` is not older than this process has seen it.
 
-        A half-synced folder, a vanished mount and a stale network client show less than there was.
+        A half-synced folder, a vanished mount and a stale network client show less than there was. Only
+        where the user was erased after what was seen, that there is nothing is the truth.
         """
         newest = self.cache.newest_image(user)
         if newest is not None and newest.manifest.revision > image.manifest.revision:
+            if image.identity is None and erased_at(self.file_system, user) >= newest.manifest.revision:
+                self.cache.forget_user(user)
+                return
             raise StaleManifest(
                 "/".join((*bucket_parts(user), self.manifest_name)),
                 f"went back from revision {newest.manifest.revision} to {image.manifest.revision}",
@@ -136,4 +141,4 @@ class BucketAccess:
 
 def no_bucket(user: UserId) -> FileNotFoundError:
     """Returns the error that says that a user has no bucket."""
-    return FileNotFoundError(errno.ENOENT, "no such user bucket", str(user))
+    return BucketGone(errno.ENOENT, "no such user bucket", str(user))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
 from deermem.errors import CommitInDoubt, Corruption, LegacyFormat, RevisionConflict
@@ -16,8 +16,9 @@ from deermem.model.resolution import NO_FENCES, Before, Resolution, resolve
 from deermem.storage.access import BucketAccess, no_bucket
 from deermem.storage.bucket import ABSENT_MANIFEST, Bucket, ManifestImage, StoredFact
 from deermem.storage.counters import COMMITS, CONFLICTS, RECOVERIES
+from deermem.storage.erasures import erased_at
 from deermem.storage.legacy import base_image, read_user_source
-from deermem.storage.opening import make_bucket, sync_above_bucket
+from deermem.storage.opening import BucketGone, make_bucket, sync_above_bucket
 from deermem.storage.patience import STALE_PAUSES, patience
 from deermem.storage.predecessor import end_legacy_transaction
 from deermem.storage.recovery import recover
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 _OPTIMISTIC_TRIES: Final = 4
 _QUIET_PAUSE: Final = 0.01
+# So many times a writer finds its user erased while it waited, before it gives up.
+_ERASURES: Final = 100
 _MAY_NOT_WRITE: Final = frozenset([errno.EACCES, errno.EPERM, errno.EROFS])
 
 
@@ -70,6 +73,13 @@ class Engine(BucketAccess):
                     raise
                 self.file_system.wait(STALE_PAUSES[paused])
                 paused += 1
+        try:
+            return self._read_under_lock(user, work)
+        except BucketGone:
+            # The user was erased while this reader waited; what is there now is read anew.
+            return self.read(user, work, absent=absent)
+
+    def _read_under_lock(self, user: UserId, work: Callable[[View], T]) -> T:
         try:
             with self.transaction(user) as transaction:
                 result = transaction.attempt(work)
@@ -115,7 +125,9 @@ class Engine(BucketAccess):
             if bucket.journal_is_there() or bucket.read_manifest(image) != image:
                 return False, None
             raise
-        if view.used_disk:
+        # The predecessor wrote memory.json before it was sure, so the first look at a user is one at the
+        # journal, too.
+        if view.used_disk or known is ABSENT_MANIFEST:
             # The order matters: the journal goes after memory.json was replaced.
             if bucket.journal_is_there() or bucket.read_manifest(image) != image:
                 return False, None
@@ -195,6 +207,13 @@ class Engine(BucketAccess):
             Corruption: A file cannot be trusted; nothing was written.
             CommitInDoubt: The disk failed after the commit point; the next access completes the change.
         """
+        for _ in range(_ERASURES):
+            with suppress(BucketGone):
+                return self._commit(user, decide, supersedes)
+        raise no_bucket(user)
+
+    def _commit(self, user: UserId, decide: Callable[[View], ChangeSet], supersedes: bool) -> Committed:
+        """Commits once; `BucketGone` says that the user was erased meanwhile and nothing was written."""
         known = self.cache.newest_image(user)  # before looking: another thread may be making the bucket
         with self.opened(user) as bucket:
             if bucket is not None:
@@ -227,8 +246,10 @@ class Engine(BucketAccess):
         sources: Sequence[tuple[Parts, bytes]] = (),
     ) -> Committed:
         """Commits a change set under the lock and lets the cache follow."""
+        erased = 0
         if base.identity is None:
             sync_above_bucket(self.file_system, bucket.user)
+            erased = erased_at(self.file_system, bucket.user)
         try:
             committed = commit(
                 bucket,
@@ -238,6 +259,7 @@ class Engine(BucketAccess):
                 operation=self.stamps.operation(),
                 known_fact=self.cache.known_fact,
                 sources=sources,
+                erased_at=erased,
             )
         except RevisionConflict:
             self.counters.count(CONFLICTS)

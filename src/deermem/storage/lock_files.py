@@ -1,8 +1,9 @@
 """The lock file: one writer at a time across processes and hosts, and no lock that outlives its holder.
 
 The lock is the system's own (`flock`; on Windows a locked byte), so it is free the moment its holder
-dies, and there is no process id to go stale. The file is never deleted: deleting it would let two
-processes lock two files of one name.
+dies, and there is no process id to go stale. Only the holder may delete the file, as when a user is
+erased. A waiter that then gets the lock has it on a file that no newcomer finds, so the lock counts only
+if afterwards the file's name still leads to the file that was locked.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 _BUSY: Final = frozenset([errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES])
-# A lock file that somebody removed and made again: the lock we got is on a file that nobody else sees.
-_RELINK_TRIES: Final = 5
+# Some network file systems number an open file otherwise than its name; there the link count has to do.
+_RENUMBERED: Final = 5
 
 
 class _Descriptor:
@@ -57,17 +58,32 @@ class SystemLockFile(_Descriptor):
         self._inode = inode
 
     def acquire(self, timeout: float) -> bool:
-        """Takes the lock; a waiter sleeps in the kernel and is woken by the release."""
+        """Takes the lock; a waiter sleeps in the kernel and is woken by the release.
+
+        Raises:
+            FileNotFoundError: The directory of the lock file is gone.
+        """
         deadline = time.monotonic() + timeout
-        for _ in range(_RELINK_TRIES):
+        lost = 0
+        while True:
             if not self._try() and not self._wait(deadline - time.monotonic()):
                 return False
-            with suppress(FileNotFoundError):
-                if os.fstat(self._fd).st_ino == self._inode():
-                    return True
+            if self._is_in_place(lost):
+                return True
             self.close()
+            if lost and time.monotonic() > deadline:
+                return False
             self._fd = self._reopen()
-        return self._try()
+            lost += 1
+
+    def _is_in_place(self, lost: int) -> bool:
+        """Tells whether whoever comes next will lock this very file, after so many that were not."""
+        status = os.fstat(self._fd)
+        try:
+            same = status.st_ino == self._inode()
+        except FileNotFoundError:
+            return False
+        return same or (lost >= _RENUMBERED and status.st_nlink > 0)
 
     def _try(self) -> bool:
         return try_lock(self._fd)

@@ -14,7 +14,7 @@ from typing import Final
 from deermem.errors import LockTimeout
 from deermem.format.layout import LOCK
 from deermem.storage.counters import LOCK_TIMEOUTS, LOCK_WAITS, Counters
-from deermem.storage.opening import trusted
+from deermem.storage.opening import BucketGone, trusted
 from deermem.storage.port import Directory
 
 # What taking a free lock does not take.
@@ -101,6 +101,7 @@ class UserLocks:
 
         Raises:
             LockTimeout: Another writer held it too long.
+            BucketGone: The bucket was removed meanwhile.
             Corruption: There is a link or a directory in place of the lock file.
         """
         start = time.monotonic()
@@ -110,10 +111,10 @@ class UserLocks:
         if not turns.acquire(self._timeout):
             raise self._timed_out(lock_path, start, "another thread of this process")
         try:
-            with trusted():
+            with _present(), trusted():
                 opened = bucket.lock_file(LOCK)
             with closing(opened) as lock_file:
-                with trusted():
+                with _present(), trusted():
                     is_ours = lock_file.acquire(start + self._timeout - time.monotonic())
                 if not is_ours:
                     raise self._timed_out(lock_path, start, lock_file.holder())
@@ -126,6 +127,15 @@ class UserLocks:
     def _timed_out(self, lock_path: str, start: float, holder: str | None) -> LockTimeout:
         self._counters.count(LOCK_TIMEOUTS)
         return LockTimeout(lock_path, time.monotonic() - start, holder)
+
+
+@contextmanager
+def _present() -> Iterator[None]:
+    """Tells a bucket that is gone from any other file that is not there."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise BucketGone(*error.args) from None
 
 
 _all_locks: weakref.WeakSet[UserLocks] = weakref.WeakSet()

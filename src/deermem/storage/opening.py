@@ -14,6 +14,10 @@ from deermem.storage.port import Directory, FileSystem, UnexpectedFileType
 _MAX_EXACT_NAMES: Final = 10_000
 
 
+class BucketGone(FileNotFoundError):
+    """Says that a user's bucket is not there, or not any more: the user may have been erased meanwhile."""
+
+
 @contextmanager
 def trusted() -> Iterator[None]:
     """Turns a link, a directory or a device in place of a file of ours into `Corruption`."""
@@ -81,7 +85,11 @@ def _refuse_device(field: str, name: str) -> None:
 
 
 def make_bucket(file_system: FileSystem, user: UserId) -> None:
-    """Makes the directories down to a user's bucket; `sync_above_bucket` makes them durable."""
+    """Makes the directories down to a user's bucket; `sync_above_bucket` makes them durable.
+
+    Raises:
+        BucketGone: What was made is gone again, since the user was erased at the same time.
+    """
     with trusted(), ExitStack() as stack:
         try:
             current = stack.enter_context(file_system.open_root())
@@ -89,8 +97,11 @@ def make_bucket(file_system: FileSystem, user: UserId) -> None:
             file_system.make_root()
             current = stack.enter_context(file_system.open_root())
         for part in bucket_parts(user):
-            current.make_child(part)
-            current = stack.enter_context(current.child(part))
+            try:
+                current.make_child(part)
+                current = stack.enter_context(current.child(part))
+            except FileNotFoundError as error:
+                raise BucketGone(*error.args) from None
 
 
 def sync_above_bucket(file_system: FileSystem, user: UserId) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deermem.errors import CommitInDoubt, Corruption, FactConflict, InvalidInputError
 from deermem.format.fact_markdown import decode_fact, encode_fact
@@ -69,6 +69,7 @@ def commit(
     operation: str,
     known_fact: FindKnown,
     sources: Sequence[tuple[Parts, bytes]] = (),
+    erased_at: int = 0,
 ) -> Committed:
     """Commits a change set as a whole, or changes nothing.
 
@@ -84,6 +85,7 @@ def commit(
             then is a conflict and is not overwritten.
         sources: Files of version 1, with their bytes, that this transaction supersedes. Each is backed
             up first; those of agents are removed.
+        erased_at: The revision of an erased user whose new memory this begins.
 
     Raises:
         RevisionConflict: A precondition does not hold; nothing was written.
@@ -93,7 +95,7 @@ def commit(
         OSError: The disk failed before the commit point; nothing of the change is visible.
     """
     listed = _list_cleared(bucket, changes)
-    before = _read_before(bucket, base, changes, listed, known_fact)
+    before = replace(_read_before(bucket, base, changes, listed, known_fact), erased_at=erased_at)
     resolution = resolve(changes, before, now)
     if resolution.manifest is base.manifest:
         return Committed(resolution, base, base)

@@ -178,6 +178,12 @@ class DiskState:
         """Removes an empty directory's name."""
         self._change(directory, ((name, None),), f"rmdir {self.path_of(directory, name)}")
 
+    def is_removed(self, directory: int) -> bool:
+        """Tells whether a directory that a process has open has no name any more."""
+        return directory != TOP and all(
+            directory not in d.entries.values() for d in self.directories.values()
+        )
+
     def sync_directory(self, directory: int) -> None:
         """Makes every pending change of names in a directory durable."""
         inode = self.directories[directory]

@@ -23,7 +23,8 @@ from deermem.testing.disk_steps import Step, disk_error
 from deermem.testing.power_loss import PowerLosses, power_losses
 
 if TYPE_CHECKING:
-    from deermem.testing.simulated_filesystem import SimulatedFileSystem, SimulatedLockFile
+    from deermem.testing.simulated_filesystem import SimulatedFileSystem
+    from deermem.testing.simulated_lock import SimulatedLockFile
     from deermem.testing.simulated_process import SimulatedProcess
 
 ROOT: Final = "."

@@ -19,6 +19,7 @@ from deermem.storage.port import (
 from deermem.testing.disk_state import TOP, FileInode
 from deermem.testing.disk_steps import StepKind, disk_error
 from deermem.testing.simulated_disk import ROOT, SimulatedDisk
+from deermem.testing.simulated_lock import SimulatedLockFile
 from deermem.testing.simulated_process import SimulatedProcess
 
 T = TypeVar("T")
@@ -136,7 +137,7 @@ class SimulatedDirectory:
             self._disk.state.make_directory(self.inode, name)
             return True
 
-        return self._perform(StepKind.MKDIR, name, effect)
+        return self._perform(StepKind.MKDIR, name, lambda: self._if_present(effect))
 
     def create(self, name: str, data: bytes) -> FileIdentity:
         """Writes a new file in three steps: its name, its data, the sync of its data."""
@@ -159,7 +160,10 @@ class SimulatedDirectory:
         return [_identity(self._disk.state.files[inode]) for inode in inodes]
 
     def _create_name(self, name: str) -> int:
-        return self._perform(StepKind.CREATE, name, lambda: self._disk.new_file(self.inode, name))
+        def effect() -> int:
+            return self._if_present(lambda: self._disk.new_file(self.inode, name))
+
+        return self._perform(StepKind.CREATE, name, effect)
 
     def _create_data(self, inode: int, name: str, data: bytes) -> None:
         self._perform(StepKind.WRITE, name, lambda: self._write(inode, name, data))
@@ -222,7 +226,9 @@ class SimulatedDirectory:
 
     def lock_file(self, name: str) -> SimulatedLockFile:
         """Opens a lock file, and creates it where it is missing."""
+        return SimulatedLockFile(self.owner, lambda: self._open_lock(name), self.at(name))
 
+    def _open_lock(self, name: str) -> int:
         def effect() -> int:
             # Another process may have come first since the kind of this step was decided.
             if self._disk.find(self.inode, name) is None:
@@ -230,8 +236,7 @@ class SimulatedDirectory:
             return self._disk.file_entry(self.inode, name)
 
         kind = StepKind.CREATE if self._disk.find(self.inode, name) is None else StepKind.OPEN
-        inode = self._perform(kind, name, effect)
-        return SimulatedLockFile(self.owner, inode, self.at(name))
+        return self._perform(kind, name, lambda: self._if_present(effect))
 
     def close(self) -> None:
         """Closes the handle."""
@@ -254,7 +259,13 @@ class SimulatedDirectory:
 
     def _scan(self, effect: Callable[[], T]) -> T:
         self._check_open()
-        return self.owner.perform(StepKind.SCAN, self.path, effect)
+        return self.owner.perform(StepKind.SCAN, self.path, lambda: self._if_present(effect))
+
+    def _if_present(self, effect: Callable[[], T]) -> T:
+        """Lets what is done in a directory that was removed fail, as POSIX systems do."""
+        if self._disk.state.is_removed(self.inode):
+            raise disk_error(errno.ENOENT, self.path)
+        return effect()
 
     def at(self, name: str) -> str:
         """Returns the path of an entry below the storage root."""
@@ -274,39 +285,6 @@ class SimulatedDirectory:
         self._disk.state.write_file(inode, data[:room], self._disk.mtime_ns())
         if room is not None and len(data) > room:
             raise disk_error(errno.ENOSPC, self.at(name))
-
-
-class SimulatedLockFile:
-    """Is an open lock file; as with `flock`, each opening of it is a holder of its own."""
-
-    def __init__(self, owner: SimulatedFileSystem, inode: int, path: str) -> None:
-        self.owner = owner
-        self.path = path
-        self.inode = inode
-        owner.handles.add(self)
-
-    def acquire(self, timeout: float) -> bool:
-        """Takes the lock if it is free; otherwise the disk's `when_blocked` decides whether to wait."""
-        disk = self.owner.disk
-        while not self.owner.perform(StepKind.LOCK, self.path, self._take):
-            if disk.when_blocked is None or not disk.when_blocked(self, timeout):
-                disk.advance(timeout)
-                return False
-        return True
-
-    def holder(self) -> str | None:
-        """Names the process that holds the lock."""
-        lock = self.owner.disk.locks.get(self.inode)
-        return None if lock is None else f"process {lock.owner.name}"
-
-    def close(self) -> None:
-        """Gives the lock back and closes the file."""
-        self.owner.handles.discard(self)
-        if self.owner.disk.locks.get(self.inode) is self:
-            del self.owner.disk.locks[self.inode]
-
-    def _take(self) -> bool:
-        return self.owner.disk.locks.setdefault(self.inode, self) is self
 
 
 def _identity(file: FileInode) -> FileIdentity:
