@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import accumulate
 from typing import Any, Final
 
 from deermem.errors import Corruption, InvalidInputError
@@ -17,12 +18,15 @@ from deermem.model.rules import check_utf8
 
 MAX_LEGACY_BYTES: Final = 32_000_000
 MAX_LEGACY_PARTS: Final = 1_000_000
+MAX_LEGACY_DEPTH: Final = 200
 MAX_KEPT_DEPTH: Final = 50
 MAX_KEPT_PARTS: Final = 9_000
 MAX_DIGITS: Final = 100
 _MAX_SHOWN: Final = 100
 
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+# It also takes a string without an end for one, or a hostile file would be scanned from each quote again.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+["\\]?', re.DOTALL)
+_BRACKET = re.compile(rb"[][{}]")
 
 
 class OddNumber(str):
@@ -40,8 +44,7 @@ def load_legacy_object(data: bytes, path: str) -> dict[str, Any]:
     """
     if len(data) > MAX_LEGACY_BYTES:
         raise Corruption(path, f"is larger than {MAX_LEGACY_BYTES:,} bytes")
-    if _count_parts(data) > MAX_LEGACY_PARTS and _count_parts(_STRING.sub(b"", data)) > MAX_LEGACY_PARTS:
-        raise Corruption(path, f"has more than {MAX_LEGACY_PARTS:,} parts")
+    _check_shape(data, path)
     try:
         document = json.loads(
             data.decode("utf-8-sig"),
@@ -50,8 +53,6 @@ def load_legacy_object(data: bytes, path: str) -> dict[str, Any]:
             parse_int=_integer,
             object_pairs_hook=_object,
         )
-    except RecursionError:
-        raise Corruption(path, "is nested too deeply") from None
     except UnicodeDecodeError as error:
         raise Corruption(path, f"is not UTF-8 at byte {error.start}") from None
     except ValueError as error:
@@ -61,8 +62,14 @@ def load_legacy_object(data: bytes, path: str) -> dict[str, Any]:
     return document
 
 
-def _count_parts(data: bytes) -> int:
-    return data.count(b",") + data.count(b"[") + data.count(b"{")
+def _check_shape(data: bytes, path: str) -> None:
+    """Refuses what would cost much to parse, or what could be parsed but not written again."""
+    structure = _STRING.sub(b"", data)
+    if structure.count(b",") + structure.count(b"[") + structure.count(b"{") > MAX_LEGACY_PARTS:
+        raise Corruption(path, f"has more than {MAX_LEGACY_PARTS:,} parts")
+    steps = (1 if bracket[0] in b"[{" else -1 for bracket in _BRACKET.finditer(structure))
+    if max(accumulate(steps), default=0) > MAX_LEGACY_DEPTH:
+        raise Corruption(path, "is nested too deeply")
 
 
 def _float(text: str) -> float | OddNumber:

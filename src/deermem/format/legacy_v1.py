@@ -15,16 +15,17 @@ is refused, and the refusal names both; where the id is a generated one it gets 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
+from deermem.errors import InvalidInputError, UnsupportedFormat
 from deermem.format.fact_markdown import encode_fact
 from deermem.format.legacy_document import LegacyDocument, LegacyFact, LegacyReference, Refusal
 from deermem.format.legacy_facts import generated_id, read_legacy_fact
 from deermem.format.legacy_json import MAX_LEGACY_BYTES, entry_text, load_legacy_object, shown, verbatim
 from deermem.format.legacy_summaries import read_legacy_summaries, without_unknown_sections
-from deermem.format.legacy_values import Remainder, read_count, read_moment
+from deermem.format.legacy_values import Remainder, read_moment, read_revision
 from deermem.format.legacy_version import LEGACY_VERSIONS, is_legacy_manifest, version_text
 from deermem.format.manifest_json import encode_manifest
 from deermem.model.fact import ExtraField, Fact, next_fact
@@ -41,6 +42,8 @@ __all__ = [
     "decode_legacy",
     "is_legacy_manifest",
 ]
+
+_T = TypeVar("_T")
 
 _KNOWN: Final = ("version", "revision", "lastUpdated", "facts", *SECTIONS)
 _MAX_PATH: Final = 1_000
@@ -65,24 +68,20 @@ def decode_legacy(data: bytes, path: str, scope: Scope, now: str) -> LegacyDocum
     version = version_text(document)
     if version not in (*LEGACY_VERSIONS, MANIFEST_VERSION):
         raise UnsupportedFormat(path, shown(version), LEGACY_VERSIONS[-1])
-    try:
-        return _read(document, version, scope, now)
-    except RecursionError:
-        raise Corruption(path, "is nested too deeply") from None
+    return _read(document, version, scope, now)
 
 
 def _read(document: dict[str, Any], version: str, scope: Scope, now: str) -> LegacyDocument:
     refusals: list[Refusal] = []
     rest = Remainder(set(document))
-    revision, last_updated = document.get("revision"), document.get("lastUpdated")
     for key, value in document.items():
         if key not in _KNOWN:
             try:
                 rest.keep(key, value)
             except InvalidInputError as error:
                 refusals.append(Refusal(shown(key), "", error.reason, entry_text(key, value)))
-    number = 0 if revision == 0 else read_count("revision", revision, rest) or 0
-    moment = read_moment("lastUpdated", last_updated, rest) or ""
+    number = _head("revision", document, read_revision, rest, refusals) or 0
+    moment = _head("lastUpdated", document, read_moment, rest, refusals) or ""
     summaries, extra = _fitting(read_legacy_summaries(document, refusals), tuple(rest.fields), now, refusals)
     facts = _Facts(scope, moment or now, now, refusals)
     facts.add_all(document.get("facts"))
@@ -96,6 +95,21 @@ def _read(document: dict[str, Any], version: str, scope: Scope, now: str) -> Leg
         tuple(facts.references),
         tuple(refusals),
     )
+
+
+def _head(
+    name: str,
+    document: Mapping[str, Any],
+    read: Callable[[str, Any, Remainder], _T],
+    rest: Remainder,
+    refusals: list[Refusal],
+) -> _T | None:
+    value = document.get(name)
+    try:
+        return read(name, value, rest)
+    except InvalidInputError as error:
+        refusals.append(Refusal(name, "", error.reason, verbatim(value)))
+        return None
 
 
 def _fitting(

@@ -115,6 +115,14 @@ def read_count(name: str, value: Any, rest: Remainder) -> int | None:
     return None
 
 
+def read_revision(name: str, value: Any, rest: Remainder) -> int:
+    """Returns a revision that another can follow; 0 when there is none."""
+    if value == MAX_COUNT:
+        rest.keep_original(name, value)
+        return 0
+    return 0 if value == 0 else read_count(name, value, rest) or 0
+
+
 def read_moment(name: str, value: Any, rest: Remainder) -> str | None:
     """Returns a time stamp as the store writes it."""
     if is_text(value):
