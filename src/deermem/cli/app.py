@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from deermem.cli import changes, clearing, demo, places, queries, serve, status, summaries, token
+from deermem.cli import changes, clearing, demo, migrate, places, queries, serve, status, summaries, token
 from deermem.cli.output import can_draw, write
 
 # Boxes are for a person at a terminal; pipes get plain text, which is also made faster.
@@ -74,6 +74,7 @@ for panel, commands in {
         ("delete", changes.delete),
         ("clear", clearing.clear),
     ),
+    "Operations": (("migrate", migrate.migrate),),
     "Services": (("serve", serve.serve),),
 }.items():
     for name, command in commands:
