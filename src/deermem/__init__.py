@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from deermem.config import DeerMemConfig
     from deermem.errors import (
         AgentNotFoundError,
+        ArchiveError,
         CommitInDoubt,
         Corruption,
         DeerMemError,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         MemoryManagerError,
         MigrationError,
         NotACustomAgent,
+        RestoreConflict,
         RevisionConflict,
         SearchIndexError,
         UnsupportedFormat,
@@ -51,6 +53,7 @@ __all__ = [
     "ABSENT",
     "ANYTHING",
     "AgentNotFoundError",
+    "ArchiveError",
     "AtRevision",
     "ChangeSet",
     "CommitInDoubt",
@@ -81,6 +84,7 @@ __all__ = [
     "MigrationError",
     "NotACustomAgent",
     "RebuildReport",
+    "RestoreConflict",
     "RevisionConflict",
     "Scope",
     "SearchIndexError",
@@ -99,6 +103,7 @@ _NAMES_BY_MODULE = {
     "deermem.config": ("DeerMemConfig",),
     "deermem.errors": (
         "AgentNotFoundError",
+        "ArchiveError",
         "CommitInDoubt",
         "Corruption",
         "DeerMemError",
@@ -114,6 +119,7 @@ _NAMES_BY_MODULE = {
         "MemoryManagerError",
         "MigrationError",
         "NotACustomAgent",
+        "RestoreConflict",
         "RevisionConflict",
         "SearchIndexError",
         "UnsupportedFormat",

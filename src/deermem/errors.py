@@ -14,6 +14,8 @@
     ├── UnsupportedFormat               another version's file; nothing was written
     │   └── LegacyFormat                version 1, not migrated yet
     ├── MigrationError                  the source was kept
+    ├── ArchiveError                    a backup that cannot be trusted; nothing of it was written
+    ├── RestoreConflict                 a restore would replace memories; nothing was written
     ├── CommitInDoubt (OSError)         journalled, not yet applied; the next access completes it
     ├── SearchIndexError                the facts are safe; rebuild the index
     └── MemoryManagerError              what crosses the boundary of a memory manager
@@ -209,6 +211,33 @@ class MigrationError(DeerMemError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
+
+
+class ArchiveError(DeerMemError):
+    """Says that a backup cannot be trusted: it is damaged, or holds what no backup has.
+
+    `member` is the name in the archive, empty for the archive as a whole.
+    """
+
+    def __init__(self, member: str, reason: str) -> None:
+        super().__init__(member, reason)
+        self.member = member
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.member!r} in the archive {self.reason}" if self.member else f"the archive {self.reason}"
+
+
+class RestoreConflict(DeerMemError):
+    """Says that users of a backup have another memory already; nothing was written."""
+
+    def __init__(self, users: tuple[str, ...]) -> None:
+        super().__init__(users)
+        self.users = users
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.users[:10]) + (", …" if len(self.users) > 10 else "")
+        return f"these users have a memory that is not the one of the backup: {shown}"
 
 
 class CommitInDoubt(DeerMemError, OSError):

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from deermem.errors import (
     AgentNotFoundError,
+    ArchiveError,
     CommitInDoubt,
     Corruption,
     DuplicateFact,
@@ -22,6 +23,7 @@ from deermem.errors import (
     MemoryManagerError,
     MigrationError,
     NotACustomAgent,
+    RestoreConflict,
     RevisionConflict,
     SearchIndexError,
     UnsupportedFormat,
@@ -193,6 +195,11 @@ _TABLE: Final[Mapping[type[BaseException], _Row]] = MappingProxyType(
             ExitCode.CORRUPT, "nothing was changed; use the release that wrote the file", _told_of_file
         ),
         MigrationError: _Row(ExitCode.CORRUPT, "the source was kept", _told_of_file),
+        ArchiveError: _Row(ExitCode.CORRUPT, "nothing of it was written; use another backup"),
+        RestoreConflict: _Row(
+            ExitCode.CONFLICT,
+            "nothing was written; `--on-conflict skip` leaves them, `--on-conflict overwrite` replaces them",
+        ),
         CommitInDoubt: _Row(
             ExitCode.IN_DOUBT, "once the disk works, `deermem status` completes it and shows the outcome"
         ),

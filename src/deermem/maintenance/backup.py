@@ -1,0 +1,149 @@
+"""Backups: each user at one committed state, all users in one archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final
+
+from deermem.errors import Corruption, DeerMemError, LegacyFormat, UnsupportedFormat
+from deermem.format.fact_markdown import decode_fact
+from deermem.format.layout import parse_fact_parts
+from deermem.maintenance.archive import Header, Parts, member_name
+from deermem.maintenance.archive_contents import ArchivedFile, ArchivedUser, read_header, revision_of, walk
+from deermem.maintenance.archive_writer import ArchiveWriter
+from deermem.maintenance.bucket_files import list_files, read_file
+from deermem.model.identity import Scope, UserId
+from deermem.model.timestamps import parse_timestamp
+from deermem.storage.bucket import Bucket
+from deermem.storage.engine import Engine
+from deermem.storage.predecessor import end_legacy_transaction
+from deermem.storage.recovery import recover
+
+MAX_PROBLEMS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class SavedUser:
+    """Reports what a backup has of a user; `problems` say what it lacks."""
+
+    user: UserId
+    revision: int | None = None
+    files: int = 0
+    problems: tuple[DeerMemError | OSError, ...] = ()
+
+
+@dataclass(slots=True)
+class Verification:
+    """Reports what an archive holds, and the facts in it that cannot be read."""
+
+    header: Header
+    users: list[SavedUser] = field(default_factory=list)
+    facts: int = 0
+    problems: list[Corruption | UnsupportedFormat] = field(default_factory=list)
+
+
+def back_up(
+    engine: Engine,
+    users: Iterable[UserId],
+    stream: BinaryIO,
+    *,
+    tool: str,
+    with_agents: bool = False,
+) -> list[SavedUser]:
+    """Writes an archive of users; each as it is at one moment, under the user's lock.
+
+    A hot journal is completed first, as any access does. Files are copied as they are, whether they can be
+    read or not, so that a damaged store can be saved before it is mended; what cannot be copied is left
+    out and reported.
+
+    Args:
+        engine: The store.
+        users: Whom to save.
+        stream: Where to write; nothing is kept in memory but one file and the index of one user.
+        tool: The program, with its version.
+        with_agents: Whether the `config.yaml` and `SOUL.md` of agents are saved, too.
+
+    Raises:
+        LockTimeout: A writer held a user's lock too long.
+        OSError: A file cannot be read, or the archive not be written.
+    """
+    header = Header(tool, engine.now(), engine.manifest_name, with_agents)
+    seconds = int(parse_timestamp(header.created, "created").timestamp())
+    writer = ArchiveWriter(stream, header, seconds)
+    saved = [_save(engine, user, writer, with_agents=with_agents) for user in users]
+    writer.close()
+    return saved
+
+
+def _save(engine: Engine, user: UserId, writer: ArchiveWriter, *, with_agents: bool) -> SavedUser:
+    try:
+        with engine.maintenance(user) as bucket:
+            complete(engine, bucket)
+            listed = list_files(bucket, with_agents=with_agents)
+            return _copy(bucket, listed, writer)
+    except (Corruption, UnsupportedFormat, FileNotFoundError) as error:
+        return SavedUser(user, problems=(error,))
+
+
+def _copy(bucket: Bucket, listed: Iterable[Parts], writer: ArchiveWriter) -> SavedUser:
+    """Adds files to an archive; what cannot be one of its members is left out and reported."""
+    user, revision, files = bucket.user, None, 0
+    problems: list[Corruption] = []
+    for parts in listed:
+        try:
+            data = read_file(bucket, parts)
+        except Corruption as error:
+            problems.append(error)
+            continue
+        if data is None:  # somebody removed it by hand meanwhile
+            continue
+        if parts == (bucket.manifest_name,):
+            revision = revision_of(data)
+        writer.add(user.bucket, parts, data)
+        files += 1
+    if files:
+        writer.end_user(user.bucket, revision)
+    return SavedUser(user, revision, files, tuple(problems))
+
+
+def complete(engine: Engine, bucket: Bucket) -> None:
+    """Completes an interrupted transaction of a bucket whose lock is held."""
+    try:
+        recover(bucket)
+    except LegacyFormat:
+        end_legacy_transaction(bucket, engine.stamps.operation())
+        recover(bucket)
+
+
+def verify(stream: BinaryIO) -> Verification:
+    """Reads an archive from end to end: every name, every hash, every fact.
+
+    Raises:
+        ArchiveError: The archive is damaged, or holds what no backup has.
+    """
+    items = walk(stream)
+    report = Verification(read_header(items))
+    for item in items:
+        if isinstance(item, ArchivedUser):
+            report.users.append(SavedUser(item.entry.user, item.entry.revision, item.entry.files))
+        elif isinstance(item, ArchivedFile) and parse_fact_parts(item.parts) is not None:
+            problem = fact_problem(item)
+            if problem is None:
+                report.facts += 1
+            elif len(report.problems) < MAX_PROBLEMS:
+                report.problems.append(problem)
+    return report
+
+
+def fact_problem(file: ArchivedFile) -> Corruption | UnsupportedFormat | None:
+    """Returns what is wrong with a file that is a fact's; nothing for any other file."""
+    key = parse_fact_parts(file.parts)
+    if key is None:
+        return None
+    scope = Scope(UserId(file.bucket, file.bucket), key[0])
+    try:
+        decode_fact(file.data, path=member_name(file.bucket, file.parts), scope=scope, fact_id=key[1])
+    except (Corruption, UnsupportedFormat) as error:
+        return error
+    return None

@@ -1,0 +1,184 @@
+"""Restoring a backup: byte for byte where nothing is, as an ordinary transaction where somebody is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import sha256
+from typing import BinaryIO, NamedTuple
+
+from deermem.errors import ArchiveError, Corruption, InvalidInputError, RestoreConflict, UnsupportedFormat
+from deermem.maintenance.archive import Header, Parts, UserEntry, folded, is_agents_own
+from deermem.maintenance.archive_contents import ArchivedFile, ArchivedUser, read_header, walk
+from deermem.maintenance.backup import MAX_PROBLEMS, fact_problem
+from deermem.maintenance.bucket_files import list_files, read_file
+from deermem.maintenance.placing import Placing, empty_bucket
+from deermem.repository import MemoryRepository
+from deermem.storage.engine import Engine
+
+
+class OnConflict(StrEnum):
+    """Says what becomes of users who have another memory than the archive has of them."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    OVERWRITE = "overwrite"
+
+
+class Fate(StrEnum):
+    """Says what a restore does, or did, with a user."""
+
+    RESTORE = "restored"
+    THERE = "already there"
+    SKIP = "skipped"
+    REPLACE = "replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Says what of an archive to restore; `buckets` is `None` for all users."""
+
+    buckets: Collection[str | None] | None = None
+    with_agents: bool = False
+
+    def has(self, bucket: str | None) -> bool:
+        """Tells whether a user is selected."""
+        return self.buckets is None or bucket in self.buckets
+
+    def takes(self, parts: Parts) -> bool:
+        """Tells whether a file of a selected user is restored."""
+        return self.with_agents or not is_agents_own(parts)
+
+
+class PlannedUser(NamedTuple):
+    """Says what becomes of a user; `manifest` is the SHA-256 of the archive's `memory.json`."""
+
+    entry: UserEntry
+    fate: Fate
+    manifest: str | None
+
+
+@dataclass(slots=True)
+class RestorePlan:
+    """Is what a restore would do: the archive was read from end to end, and nothing was written."""
+
+    header: Header
+    selection: Selection
+    users: dict[str | None, PlannedUser] = field(default_factory=dict)
+    problems: list[Corruption | UnsupportedFormat] = field(default_factory=list)
+
+
+def plan_restore(
+    engine: Engine, stream: BinaryIO, selection: Selection, on_conflict: OnConflict = OnConflict.FAIL
+) -> RestorePlan:
+    """Reads an archive from end to end and decides what to do with each user; writes nothing.
+
+    Raises:
+        ArchiveError: The archive is damaged, or holds what no backup has, or users that differ only
+            in case.
+        RestoreConflict: Users have another memory, and nothing was said of that.
+        InvalidInputError: The archive is of a store with another name for `memory.json`, or has
+            nothing of the users that are wanted.
+    """
+    items = walk(stream)
+    plan = RestorePlan(read_header(items), selection)
+    _check_header(plan.header, engine, selection)
+    for item in items:
+        if isinstance(item, ArchivedFile):
+            problem = fact_problem(item) if selection.has(item.bucket) else None
+            if problem is not None and len(plan.problems) < MAX_PROBLEMS:
+                plan.problems.append(problem)
+        elif isinstance(item, ArchivedUser) and selection.has(item.entry.bucket):
+            fate = _fate_of(engine, item, selection)
+            if fate is Fate.REPLACE and on_conflict is OnConflict.SKIP:
+                fate = Fate.SKIP
+            manifest = item.files.get((engine.manifest_name,))
+            plan.users[item.entry.bucket] = PlannedUser(
+                item.entry, fate, None if manifest is None else manifest.sha256
+            )
+    _check_users(plan)
+    live = [entry.user for entry, fate, _ in plan.users.values() if fate is Fate.REPLACE]
+    if live and on_conflict is OnConflict.FAIL:
+        raise RestoreConflict(tuple(map(str, live)))
+    return plan
+
+
+def _check_header(header: Header, engine: Engine, selection: Selection) -> None:
+    if header.manifest_name != engine.manifest_name:
+        reason = f"is {engine.manifest_name} here and {header.manifest_name} in the archive"
+        raise InvalidInputError("manifest_filename", reason)
+    if selection.with_agents and not header.with_agents:
+        raise InvalidInputError("with_agents", "is asked for, but the archive was made without it")
+
+
+def _check_users(plan: RestorePlan) -> None:
+    names = [str(bucket) for bucket in plan.users if bucket is not None]
+    if len({folded(name) for name in names}) < len(names):
+        raise ArchiveError("", "has users that differ only in case: restore them one at a time")
+    wanted = plan.selection.buckets
+    missing = [] if wanted is None else [bucket for bucket in wanted if bucket not in plan.users]
+    if missing:
+        names = ["(no user)" if bucket is None else bucket for bucket in missing]
+        raise InvalidInputError("user_id", f"the archive has nothing of {', '.join(names)}")
+
+
+def _fate_of(engine: Engine, archived: ArchivedUser, selection: Selection) -> Fate:
+    """Compares what is on disk with what the archive has of a user."""
+    with engine.opened(archived.entry.user) as bucket:
+        if bucket is None:
+            return Fate.RESTORE
+        if bucket.journal_is_there():
+            return Fate.REPLACE
+        wanted = {parts: entry for parts, entry in archived.files.items() if not is_agents_own(parts)}
+        found = list_files(bucket, with_agents=False)
+        for parts in found:
+            data = read_file(bucket, parts)
+            entry = wanted.get(parts)
+            if data is None or entry is None or sha256(data).hexdigest() != entry.sha256:
+                return Fate.REPLACE
+        if len(found) < len(wanted):
+            return Fate.REPLACE if (bucket.manifest_name,) in found else Fate.RESTORE
+        host = [parts for parts in archived.files if is_agents_own(parts) and selection.takes(parts)]
+        lacking = any(read_file(bucket, parts) is None for parts in host)
+    return Fate.RESTORE if lacking else Fate.THERE
+
+
+def restore(
+    repository: MemoryRepository,
+    stream: BinaryIO,
+    plan: RestorePlan,
+    told: Callable[[UserEntry, Fate], object] = lambda *_: None,
+) -> None:
+    """Does what was planned; the archive is read a second time, and checked as it was the first time.
+
+    Where it is interrupted, running it again completes it.
+
+    Args:
+        repository: The store.
+        stream: The archive, at its start.
+        plan: What `plan_restore` said of this archive.
+        told: Is told of each user when it is done.
+    """
+    with ExitStack() as stack:
+        placing: Placing | None = None
+        for item in walk(stream):
+            if isinstance(item, Header):
+                continue
+            bucket = item.entry.bucket if isinstance(item, ArchivedUser) else item.bucket
+            planned = plan.users.get(bucket)
+            if planned is None:
+                continue
+            if isinstance(item, ArchivedUser):
+                if placing is not None:
+                    placing.finish()
+                    placing = None
+                    stack.close()
+                told(item.entry, planned.fate)
+            elif planned.fate is Fate.RESTORE and plan.selection.takes(item.parts):
+                if placing is None:
+                    placing = stack.enter_context(
+                        empty_bucket(repository.engine, planned.entry.user, planned.manifest)
+                    )
+                placing.add(item.parts, item.data)
