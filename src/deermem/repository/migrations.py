@@ -8,6 +8,7 @@ from deermem.errors import MigrationError
 from deermem.model.changes import Delta, FactKey
 from deermem.model.manifest import MANIFEST_VERSION
 from deermem.repository.core import RepositoryCore
+from deermem.storage.agents import is_custom
 from deermem.storage.bucket import Bucket
 from deermem.storage.copies import backup_parts
 from deermem.storage.legacy import base_image, legacy_agents, read_agent_sources, read_user_source
@@ -111,10 +112,12 @@ class Migrations(RepositoryCore):
             sources += read_agent_sources(bucket, legacy_agents(bucket), now)
             plan = plan_migration(bucket, image, sources, now)
             report = _report(bucket, plan)
+            if not adopt_lead_agent or is_custom(bucket, LEAD_AGENT):
+                return report
             lead = [key[1] for key in report.planned if key[0] == LEAD_AGENT]
-            if adopt_lead_agent and plan_adoption(bucket, now) is not None:
+            if plan_adoption(bucket, now) is not None:
                 lead += [file.fact_id for file in bucket.list_facts(LEAD_AGENT)]
-            return replace(report, adopted=tuple(lead) if adopt_lead_agent else ())
+            return replace(report, adopted=tuple(lead))
 
     def roll_migration_back(self, user_id: str | None) -> RolledBack:
         """Puts the version-1 files of a user back from their backups, for the application that reads them.

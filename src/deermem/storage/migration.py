@@ -181,9 +181,11 @@ def plan_adoption(bucket: Bucket, now: str) -> ChangeSet | None:
     Raises:
         MigrationError: The default agent has a fact with the same id that says something else.
     """
+    if is_custom(bucket, LEAD_AGENT):
+        return None
     scope = Scope(bucket.user, LEAD_AGENT)
     facts = [stored.fact for stored in bucket.read_facts(scope, {}, None).values()]
-    if not facts or is_custom(bucket, LEAD_AGENT):
+    if not facts:
         return None
     candidates = [
         Candidate(DEFAULT_AGENT, bucket.path_of(fact_parts(LEAD_AGENT, fact.id)), "it", _as_draft(fact))
