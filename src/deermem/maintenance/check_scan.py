@@ -1,0 +1,139 @@
+"""One look at one bucket: what it collects, and how it reads without stopping at what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from deermem.maintenance.findings import Action, Finding
+from deermem.model.identity import UserId
+from deermem.storage.bucket import ManifestImage
+from deermem.storage.port import Directory, EntryKind, EntryStatus, FileIdentity, FileTooLarge
+
+Parts = tuple[str, ...]
+
+MAX_SET_ASIDE: Final = 64_000_000
+# Text in a damaged file may look like a revision; one so far off would use up the numbers there are.
+_BELIEVED: Final = 10**12
+_NAMED_REVISION: Final = re.compile(
+    rb'"(?:revision|baseRevision|expectedRevision|nextRevision)"\s*:\s*(\d{1,16})\b|^revision:\s*(\d{1,16})\b',
+    re.MULTILINE,
+)
+
+
+class Scan:
+    """Collects what one look at a bucket shows.
+
+    Args:
+        user: Whose bucket it is.
+        prefix: The bucket's path below the storage root, in parts.
+        manifest_name: The name of the summary file.
+        now: The time, as it is stored.
+        windows_names: Whether names such as `CON` stand for devices here.
+    """
+
+    def __init__(
+        self, user: UserId, prefix: Parts, manifest_name: str, now: str, *, windows_names: bool
+    ) -> None:
+        self.user = user
+        self.manifest_name = manifest_name
+        self.now = now
+        self.windows_names = windows_names
+        self.findings: list[Finding] = []
+        self.image: ManifestImage | None = None
+        self.version = ""
+        self.facts = 0
+        self.fact_files = 0
+        self.manifest_broken = False
+        self.journal: object = None
+        self.has_journal = False
+        self.disturbed = False
+        self.seen_revision = 0
+        self._prefix = prefix
+
+    def path(self, parts: Parts) -> str:
+        """Returns a path below the storage root."""
+        return "/".join((*self._prefix, *parts)) or "."
+
+    def add(
+        self,
+        kind: str,
+        parts: Parts,
+        message: str,
+        action: Action = Action.NONE,
+        *,
+        evidence: object = None,
+        target: Parts = (),
+    ) -> None:
+        """Notes a finding."""
+        goal = self.path(target) if target else ""
+        self.findings.append(Finding(kind, self.path(parts), message, action, evidence, goal))
+
+    def see(self, revision: int) -> None:
+        """Notes that somebody may have seen a revision."""
+        if revision <= _BELIEVED:
+            self.seen_revision = max(self.seen_revision, revision)
+
+    def see_any_in(self, data: bytes) -> None:
+        """Notes every revision that a file names which cannot be parsed."""
+        for match in _NAMED_REVISION.finditer(data):
+            self.see(int(match[1] or match[2]))
+
+    def read(self, directory: Directory, parts: Parts, limit: int) -> tuple[bytes, FileIdentity] | None:
+        """Reads a file; `None` when it vanished or cannot be read, which is noted.
+
+        Raises:
+            FileTooLarge: It has more than `limit` bytes.
+        """
+        try:
+            return directory.read(parts[-1], limit)
+        except FileTooLarge:
+            raise
+        except OSError as error:
+            self._note_failure(parts, error)
+            return None
+
+    @contextmanager
+    def noting(self, parts: Parts) -> Iterator[None]:
+        """Notes what the disk refuses inside, and goes on after it."""
+        try:
+            yield
+        except OSError as error:
+            self._note_failure(parts, error)
+
+    def _note_failure(self, parts: Parts, error: OSError) -> None:
+        if isinstance(error, FileNotFoundError):
+            self.disturbed = True
+            return
+        self.add("unreadable", parts, f"cannot be read: {error.strerror or error}")
+
+    def is_expected(
+        self, parts: Parts, status: EntryStatus, kind: EntryKind, *, may_move: bool = True
+    ) -> bool:
+        """Tells whether an entry is of the right kind; notes if not, or if others have permissions.
+
+        Args:
+            parts: Where it lies.
+            status: What it is.
+            kind: What it should be.
+            may_move: Whether a repair may set it aside.
+        """
+        if status.kind == kind:
+            if status.excess:
+                what = "open to other users of the machine" if status.excess & 0o7 else "open to its group"
+                message = f"is {what} (mode bits {status.excess:03o} too many); fine if that is on purpose"
+                self.add("permissions", parts, message, Action.TIGHTEN)
+            return True
+        found = {EntryKind.LINK: "symbolic-link", EntryKind.OTHER: "special-file"}
+        action = Action.SET_ASIDE if may_move else Action.NONE
+        hint = "" if may_move else "; move it by hand, with what is behind it"
+        self.add(
+            found.get(status.kind, "wrong-type"),
+            parts,
+            f"is a {status.kind} where a {kind} belongs{hint}",
+            action,
+            evidence=status.identity,
+        )
+        return False
