@@ -61,7 +61,7 @@ def restore(
             f" ({entry.files:,} files)"
             for entry, fate, _ in users
         ],
-        brief=[str(entry.user) for entry, fate, _ in users if fate in (Fate.RESTORE, Fate.REPLACE)],
+        brief=[str(entry.user) for entry, fate, _ in users if fate not in (Fate.THERE, Fate.SKIP)],
     )
     for problem in problems:
         options.out.note(f"Warning: came back as it was, and cannot be read: {problem.message}")

@@ -52,6 +52,11 @@ class ArchivedUser(NamedTuple):
     entry: UserEntry
     files: dict[Parts, Entry]
 
+    @property
+    def bucket(self) -> str | None:
+        """Whose files ended."""
+        return self.entry.bucket
+
 
 Item = Header | ArchivedFile | ArchivedUser
 

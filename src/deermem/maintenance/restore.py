@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,13 +10,15 @@ from hashlib import sha256
 from typing import BinaryIO, NamedTuple
 
 from deermem.errors import ArchiveError, Corruption, InvalidInputError, RestoreConflict, UnsupportedFormat
-from deermem.maintenance.archive import Header, Parts, UserEntry, folded, is_agents_own
+from deermem.maintenance.archive import Header, Parts, UserEntry, folded, is_agents_own, member_name
 from deermem.maintenance.archive_contents import ArchivedFile, ArchivedUser, read_header, walk
 from deermem.maintenance.backup import MAX_PROBLEMS, fact_problem
 from deermem.maintenance.bucket_files import list_files, read_file
 from deermem.maintenance.placing import Placing, empty_bucket
+from deermem.maintenance.replacing import Replacement, put_beside
 from deermem.repository import MemoryRepository
 from deermem.storage.engine import Engine
+from deermem.storage.erasures import erased_at
 
 
 class OnConflict(StrEnum):
@@ -34,6 +36,7 @@ class Fate(StrEnum):
     THERE = "already there"
     SKIP = "skipped"
     REPLACE = "replaced"
+    RENEW = "restored at a new revision"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +88,24 @@ def plan_restore(
     items = walk(stream)
     plan = RestorePlan(read_header(items), selection)
     _check_header(plan.header, engine, selection)
+    unreadable: Corruption | UnsupportedFormat | None = None
     for item in items:
+        if isinstance(item, Header) or not selection.has(item.bucket):
+            continue
         if isinstance(item, ArchivedFile):
-            problem = fact_problem(item) if selection.has(item.bucket) else None
-            if problem is not None and len(plan.problems) < MAX_PROBLEMS:
-                plan.problems.append(problem)
-        elif isinstance(item, ArchivedUser) and selection.has(item.entry.bucket):
-            fate = _fate_of(engine, item, selection)
-            if fate is Fate.REPLACE and on_conflict is OnConflict.SKIP:
-                fate = Fate.SKIP
-            manifest = item.files.get((engine.manifest_name,))
-            plan.users[item.entry.bucket] = PlannedUser(
-                item.entry, fate, None if manifest is None else manifest.sha256
-            )
+            problem = fact_problem(item)
+            if problem is not None:
+                unreadable = unreadable or problem
+                plan.problems += [problem] if len(plan.problems) < MAX_PROBLEMS else []
+            continue
+        fate = _fate_of(engine, item, selection)
+        if fate is Fate.REPLACE and on_conflict is OnConflict.SKIP:
+            fate = Fate.SKIP
+        if fate is Fate.RENEW or (fate is Fate.REPLACE and on_conflict is OnConflict.OVERWRITE):
+            _check_replaceable(item, engine.manifest_name, unreadable)
+        manifest = item.files.get((engine.manifest_name,))
+        plan.users[item.bucket] = PlannedUser(item.entry, fate, manifest.sha256 if manifest else None)
+        unreadable = None
     _check_users(plan)
     live = [entry.user for entry, fate, _ in plan.users.values() if fate is Fate.REPLACE]
     if live and on_conflict is OnConflict.FAIL:
@@ -124,7 +132,29 @@ def _check_users(plan: RestorePlan) -> None:
         raise InvalidInputError("user_id", f"the archive has nothing of {', '.join(names)}")
 
 
+def _check_replaceable(
+    archived: ArchivedUser, manifest_name: str, unreadable: Corruption | UnsupportedFormat | None
+) -> None:
+    """Makes sure that the archive has a memory that can be written by a transaction."""
+    old = [entry for parts, entry in archived.files.items() if len(parts) == 3 and parts[2] == manifest_name]
+    if unreadable is not None:
+        raise ArchiveError(unreadable.path, f"cannot replace a memory: {unreadable}")
+    if old or archived.entry.revision is None:
+        name = old[0].path if old else member_name(archived.bucket, (manifest_name,))
+        raise ArchiveError(name, "is missing or of version 1, and cannot replace a memory")
+
+
 def _fate_of(engine: Engine, archived: ArchivedUser, selection: Selection) -> Fate:
+    fate = _compared(engine, archived, selection)
+    revision = archived.entry.revision
+    if fate is Fate.RESTORE and revision is not None:
+        # A revision number that was seen is never used again for another state (guarantee G1).
+        erased = erased_at(engine.file_system, archived.entry.user)
+        return Fate.RENEW if revision <= erased else fate
+    return fate
+
+
+def _compared(engine: Engine, archived: ArchivedUser, selection: Selection) -> Fate:
     """Compares what is on disk with what the archive has of a user."""
     with engine.opened(archived.entry.user) as bucket:
         if bucket is None:
@@ -149,7 +179,6 @@ def restore(
     repository: MemoryRepository,
     stream: BinaryIO,
     plan: RestorePlan,
-    told: Callable[[UserEntry, Fate], object] = lambda *_: None,
 ) -> None:
     """Does what was planned; the archive is read a second time, and checked as it was the first time.
 
@@ -159,26 +188,44 @@ def restore(
         repository: The store.
         stream: The archive, at its start.
         plan: What `plan_restore` said of this archive.
-        told: Is told of each user when it is done.
     """
     with ExitStack() as stack:
-        placing: Placing | None = None
+        target: Placing | Replacement | None = None
         for item in walk(stream):
             if isinstance(item, Header):
                 continue
-            bucket = item.entry.bucket if isinstance(item, ArchivedUser) else item.bucket
-            planned = plan.users.get(bucket)
-            if planned is None:
+            planned = plan.users.get(item.bucket)
+            if planned is None or planned.fate in (Fate.THERE, Fate.SKIP):
                 continue
             if isinstance(item, ArchivedUser):
-                if placing is not None:
-                    placing.finish()
-                    placing = None
-                    stack.close()
-                told(item.entry, planned.fate)
-            elif planned.fate is Fate.RESTORE and plan.selection.takes(item.parts):
-                if placing is None:
-                    placing = stack.enter_context(
-                        empty_bucket(repository.engine, planned.entry.user, planned.manifest)
-                    )
-                placing.add(item.parts, item.data)
+                _finish(repository, target)
+                target = None
+                stack.close()
+            elif plan.selection.takes(item.parts):
+                if target is None:
+                    target = _target_of(repository.engine, planned, stack)
+                _put(target, item)
+
+
+def _target_of(engine: Engine, planned: PlannedUser, stack: ExitStack) -> Placing | Replacement:
+    user = planned.entry.user
+    if planned.fate in (Fate.REPLACE, Fate.RENEW):
+        return Replacement(user, engine.manifest_name, erased_at(engine.file_system, user))
+    return stack.enter_context(empty_bucket(engine, user, planned.manifest))
+
+
+def _put(target: Placing | Replacement, file: ArchivedFile) -> None:
+    if isinstance(target, Placing):
+        target.add(file.parts, file.data)
+    elif not target.takes(file.parts, file.data):
+        target.beside.append((file.parts, file.data))
+
+
+def _finish(repository: MemoryRepository, target: Placing | Replacement | None) -> None:
+    """Makes a user's files count, now that the index has proved them."""
+    if isinstance(target, Placing):
+        target.finish()
+    elif target is not None:
+        repository.commit(target.user, target.changes)
+        for parts, data in target.beside:
+            put_beside(repository.engine, target.user, parts, data)

@@ -56,7 +56,7 @@ class Upsert:
     """Writes a fact; the draft has its id.
 
     With `renew` the fact gets a revision that it never had, even if nothing in it changes: so an edit
-    made by hand becomes a commit.
+    made by hand becomes a commit, and a fact that comes back is not taken for the one that went.
     """
 
     agent: AgentName
@@ -107,6 +107,7 @@ class ChangeSet:
     whose every fact has a precondition is still accepted on a newer one (plan section 8).
     `least_revision` makes a commit of any change set, at this manifest revision or a later one: so
     no revision comes back that was seen before `memory.json` was lost or replaced.
+    `fences_all` refuses, as a clear of everything does, what was based on an earlier revision.
     """
 
     upserts: tuple[Upsert, ...] = ()
@@ -118,6 +119,7 @@ class ChangeSet:
     expected_manifest_revision: int | None = None
     may_rebase: bool = False
     least_revision: int = 0
+    fences_all: bool = False
 
     def __post_init__(self) -> None:
         for agent in self.emptied:

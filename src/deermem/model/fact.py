@@ -207,8 +207,8 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, 
         scope: Where the fact lives.
         now: The time of the commit, as stored.
         before: The fact at present, or `None` when there is none.
-        renewed_at: The least revision to give, also to a draft that changes nothing; 0 asks for none.
-            It keeps a number that others saw from coming back when an old text was put back by hand.
+        renewed_at: The least revision to give, also to a new fact and to a draft that changes nothing;
+            0 asks for none. It keeps a number that others saw from coming back with an old text.
     """
     if draft.id is None:
         raise InvalidInputError("id", "is missing")
@@ -239,7 +239,7 @@ def next_fact(draft: FactDraft, scope: Scope, now: str, before: Fact | None, *, 
         extra=draft.extra or (),
     )
     if before is None:
-        return proposed
+        return replace(proposed, revision=renewed_at) if renewed_at else proposed
     proposed = replace(proposed, created_at=before.created_at, scope=before.scope)
     proposed = _with_unknown_keys(proposed, draft, before)
     if proposed.same_meaning(_as_written(before, consolidated_at)) and not renewed_at:

@@ -109,15 +109,16 @@ def resolve(changes: ChangeSet, before: Before, now: str) -> Resolution:
     if before.erased_at > fences.everything:
         # No revision comes back that was seen, and nothing that was based on one (guarantee G7).
         fences = fences.raised((), True, before.erased_at)
-    if clears:
-        fences = fences.raised(changes.emptied, changes.clear_all, revision)
+    fenced = clears or changes.fences_all
+    if fenced:
+        fences = fences.raised(changes.emptied, changes.clear_all or changes.fences_all, revision)
     return Resolution(
         manifest=Manifest(revision, now, summaries, before.manifest.extra),
         written=tuple(written),
         unchanged=tuple(unchanged),
         deleted=tuple(deleted),
         cleared=cleared,
-        fences=fences if clears or before.erased_at else None,
+        fences=fences if fenced or before.erased_at else None,
     )
 
 
@@ -148,7 +149,7 @@ def _resolve_upserts(changes: ChangeSet, before: Before, now: str) -> tuple[list
         check_precondition(upsert.expect, upsert.key[1], present)
         scope = Scope(before.user, upsert.agent)
         # No fact has had more revisions than its user's manifest.
-        renewed_at = before.manifest.revision + 1 if upsert.renew else 0
+        renewed_at = max(before.manifest.revision + 1, changes.least_revision) if upsert.renew else 0
         fact = next_fact(upsert.draft, scope, now, present, renewed_at=renewed_at)
         (unchanged if fact is present else written).append(fact)
     return written, unchanged

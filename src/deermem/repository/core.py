@@ -108,6 +108,13 @@ class RepositoryCore:
         nothing = [Snapshot.of(scope, NO_MANIFEST, ()) for scope in scopes]
         return self._read(scopes[0].user, lambda view: [view.snapshot(scope) for scope in scopes], nothing)
 
+    def commit(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Delta:
+        """Commits what `decide` makes of all that a user has; for maintenance, which works on whole users.
+
+        `decide` runs under the lock, perhaps several times.
+        """
+        return self._commit(user, decide)
+
     def close(self) -> None:
         """Forgets what is cached and closes the retrieval adapter."""
         self._indexer.close()

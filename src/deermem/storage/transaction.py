@@ -216,7 +216,7 @@ def _read_before(
             _refuse_hand_edit(*known, stored.fact, base)
         facts[agent, fact_id] = None if stored is None else stored.fact
     stale = changes.expected_manifest_revision not in (None, base.manifest.revision)
-    clears = bool(changes.emptied) or changes.clear_all
+    clears = bool(changes.emptied) or changes.clear_all or changes.fences_all
     return Before(
         user=bucket.user,
         manifest=base.manifest,
