@@ -8,21 +8,23 @@ from multiprocessing import Pool
 
 from deermem.testing.crash_explorer import Limits, explore
 from deermem.testing.crash_report import Report
+from tests.crash.migrations import MIGRATIONS
 from tests.crash.scenarios import SCENARIOS
+
+EVERY = {scenario.name: scenario for scenario in (*SCENARIOS, *MIGRATIONS)}
 
 
 def explored(name: str) -> Report:
     """Explores the scenario with this name."""
     logging.disable(logging.CRITICAL)
-    scenario = next(scenario for scenario in SCENARIOS if scenario.name == name)
-    return explore(scenario, Limits())
+    return explore(EVERY[name], Limits())
 
 
 def main(names: list[str]) -> int:
     """Returns the exit status: 0 if nothing was violated."""
     reports = []
     with Pool() as pool:
-        for report in pool.imap(explored, names or [scenario.name for scenario in SCENARIOS]):
+        for report in pool.imap(explored, names or list(EVERY)):
             sys.stdout.write(f"{report}\n\n")
             sys.stdout.flush()
             reports.append(report)

@@ -8,13 +8,14 @@ import pytest
 
 from deermem.testing.crash_explorer import Limits, explore
 from deermem.testing.crash_scenario import Scenario
+from tests.crash.migrations import MIGRATIONS
 from tests.crash.scenarios import SCENARIOS
 
 SAMPLE = Limits(states=1_000, recovery_states=1_000)
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, *MIGRATIONS], ids=lambda scenario: scenario.name)
 def test_a_crash_leaves_the_memory_before_or_after_and_a_store_that_works(
     scenario: Scenario, whole: bool
 ) -> None:

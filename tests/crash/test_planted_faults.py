@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
@@ -17,9 +18,10 @@ from deermem.storage.port import Directory
 from deermem.testing.crash_explorer import Limits, explore
 from deermem.testing.crash_scenario import Laboratory, Omission
 from deermem.testing.disk_steps import Step, StepKind
+from tests.crash.migrations import MIGRATIONS
 from tests.crash.scenarios import BUCKET, SCENARIOS
 
-BY_NAME: Final = {scenario.name: scenario for scenario in SCENARIOS}
+BY_NAME: Final = {scenario.name: scenario for scenario in (*SCENARIOS, *MIGRATIONS)}
 SYNCS: Final = frozenset([StepKind.FSYNC, StepKind.SYNC])
 MUTATED: Final = (
     "create for a new user",
@@ -31,6 +33,9 @@ MUTATED: Final = (
     "clear a scope",
     "recover a hot journal",
     "recover a hot journal that is not durable",
+    "migrate all files of a user",
+    "clear all with unread files of version 1",
+    "roll back a transaction of the predecessor",
 )
 # Enough for a violation to show; a spare sync is explored to these limits and shows none.
 LIMITS: Final = Limits(states=2_000, recovery_states=500, depth=1, first_violation=True)
@@ -41,6 +46,21 @@ SPARE: Final[dict[str, dict[str, str]]] = {
         "sync .. after mkdir .": "the root is synced again before the first commit below it",
         "sync .. after create BUCKET/.memory.lock": "the root was synced when it was made",
         "sync BUCKET after sync BUCKET/agents": "the commit point syncs the bucket, and so `agents`, too",
+    },
+    "migrate all files of a user": {
+        **dict.fromkeys(
+            (
+                "sync BUCKET/agents after sync BUCKET/agents/__default__",
+                "sync BUCKET after sync BUCKET/agents",
+            ),
+            "the same directories are synced again for the other agent",
+        ),
+        "sync BUCKET/agents/research after sync BUCKET/agents/research/facts": "the backup syncs it again",
+        "sync BUCKET/agents after sync BUCKET/agents/research": "the agent's directory is an old one",
+        "sync BUCKET after sync BUCKET/agents (2)": "the commit point syncs the bucket again",
+    },
+    "roll back a transaction of the predecessor": {
+        "sync BUCKET after unlink BUCKET/.memory.journal.json": "a journal that is found again is complete",
     },
     "recover a hot journal": {
         "sync BUCKET": "this journal's name is durable",
@@ -86,21 +106,29 @@ def syncs(name: str) -> tuple[str, ...]:
     laboratory = Laboratory(BY_NAME[name])
     process, repository = laboratory.open(laboratory.initial_disk(), "operation")
     BY_NAME[name].operation.run(repository)
-    labels = [label(step, process.steps[: step.index]) for step in process.steps if step.kind in SYNCS]
-    assert len(labels) == len(set(labels)), labels
-    return tuple(labels)
+    found: Counter[str] = Counter()
+    synced = [step for step in process.steps if step.kind in SYNCS]
+    return tuple(numbered(label(step, process.steps[: step.index]), found) for step in synced)
+
+
+def numbered(text: str, found: Counter[str]) -> str:
+    """Tells syncs with the same label apart by counting them."""
+    found[text] += 1
+    return text if found[text] == 1 else f"{text} ({found[text]})"
 
 
 def omission(wanted: str) -> Omission:
     """Leaves out one sync of the operation, once."""
     left_out: list[Step] = []
+    found: Counter[str] = Counter()
 
     def omits(step: Step, earlier: list[Step]) -> bool:
-        hit = step.process == "operation" and step.kind in SYNCS and label(step, earlier) == wanted
-        if hit and not left_out:
-            left_out.append(step)
-            return True
-        return False
+        if step.process != "operation" or step.kind not in SYNCS or left_out:
+            return False
+        if numbered(label(step, earlier), found) != wanted:
+            return False
+        left_out.append(step)
+        return True
 
     return omits
 

@@ -11,6 +11,7 @@ import pytest
 
 from deermem import InvalidInputError, MemoryRepository, MigrationError, RevisionConflict
 from deermem.errors import LegacyFormat
+from deermem.model.identity import FactId
 from tests.migration.v1 import FACT, OTHER, WORK, agent_document, backup_of, document, put
 from tests.support.stores import ALICE, CODER, bucket_path, draft, fact_path, manifest, store_with, tree
 from tests.support.watched import WatchedFileSystem, call_of
@@ -253,7 +254,7 @@ def test_an_adoption_never_overwrites_a_fact(tmp_path: Path) -> None:
     put(tmp_path, agent_document(FACT), "lead-agent")
     with pytest.raises(MigrationError, match="fact_a"):
         store.migrate("alice", adopt_lead_agent=True)
-    assert store.snapshot(ALICE).by_id["fact_a"].content == "text of fact_a"
+    assert store.snapshot(ALICE).by_id[FactId("fact_a")].content == "text of fact_a"
 
 
 def test_a_later_version_is_refused_and_kept(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from deermem import CommitInDoubt, Corruption, MemoryRepository
+from deermem.model.identity import FactId
 from tests.migration.v1 import FACT, OTHER, backup_of, document, put
 from tests.support.stores import ALICE, CODER, JOURNAL, bucket_path, fact_path, manifest, store_with, tree
 from tests.support.watched import Killed, WatchedFileSystem, call_of
@@ -197,7 +198,7 @@ def test_a_forged_journal_is_corruption_and_nothing_is_changed(
 def test_a_writer_and_a_reader_of_another_agent_end_it_as_well(tmp_path: Path) -> None:
     half_done(tmp_path)
     MemoryRepository(tmp_path).update_summaries("alice", {"user": {"topOfMind": "t"}})
-    assert MemoryRepository(tmp_path).snapshot(ALICE).by_id["a"].content == "text of a"
+    assert MemoryRepository(tmp_path).snapshot(ALICE).by_id[FactId("a")].content == "text of a"
     half_done_again = tmp_path / "again"
     half_done(half_done_again)
     assert MemoryRepository(half_done_again).snapshot(CODER).facts == ()

@@ -32,7 +32,7 @@ def back_up(bucket: Bucket, operation: str, sources: Iterable[tuple[Parts, bytes
     """
     for source, data in sources:
         check_backup(bucket, source, data)
-        put(bucket, operation, backup_parts(source), data)
+        put(bucket, operation, backup_parts(source), data, beside_old=True)
 
 
 def check_backup(bucket: Bucket, source: Parts, data: bytes) -> None:
@@ -52,11 +52,18 @@ def check_backup(bucket: Bucket, source: Parts, data: bytes) -> None:
         raise MigrationError(bucket.path_of(target), reason)
 
 
-def put(bucket: Bucket, operation: str, target: Parts, data: bytes) -> None:
+def put(bucket: Bucket, operation: str, target: Parts, data: bytes, *, beside_old: bool = False) -> None:
     """Writes a new file so that it is there as a whole and durable, or not at all.
 
     The caller holds the user's lock. Directories on the way are made. What is there with the same
     bytes is made durable once more: a writer may have been killed before it was.
+
+    Args:
+        bucket: The user's bucket.
+        operation: 32 hex digits that no other transaction has.
+        target: Where the file belongs.
+        data: What it holds.
+        beside_old: Whether the directory holds a file whose transaction made the way to it durable.
 
     Raises:
         FileExistsError: A file with other bytes is there; it was not touched.
@@ -77,4 +84,5 @@ def put(bucket: Bucket, operation: str, target: Parts, data: bytes) -> None:
                     discard(recovery, operation)
                     raise
         directory.sync()
-    sync_above(bucket, parts, len(parts))
+    if not beside_old:
+        sync_above(bucket, parts, len(parts))

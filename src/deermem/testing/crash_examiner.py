@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from deermem.errors import RevisionConflict
+from deermem.format.layout import BACKUP_SUFFIX
 from deermem.model.fact import FactDraft
 from deermem.model.identity import FactId, Scope
 from deermem.model.manifest import Manifest
+from deermem.repository import MemoryRepository
 from deermem.testing.crash_scenario import Laboratory
 from deermem.testing.memory_model import MemoryModel, Observation, observe, public_name
 from deermem.testing.simulated_disk import SimulatedDisk
@@ -33,7 +35,6 @@ class Examiner:
     """Recovers copies of disks, and remembers what it found, since equal disks recover equally.
 
     `memories` lists every memory that was seen; those before and after the operation come first.
-    `shown` are manifests that a read may show while a journal waits.
     `shown` are manifests that a read may show while a journal waits.
 
     Args:
@@ -61,6 +62,7 @@ class Examiner:
             answers: Gets an entry when that first read returned.
         """
         process, repository = self._laboratory.open(disk, "recovery")
+        self._access(repository)
         seen = observe(
             repository,
             self._scenario.user_id,
@@ -94,6 +96,11 @@ class Examiner:
 
     def _problem_of(self, seen: Observation, disk: SimulatedDisk) -> Problem | None:
         tree = disk.tree()
+        for path in self._scenario.backed_up:
+            files = self._scenario.files
+            original = files.get(path + BACKUP_SUFFIX) or files[path]
+            if original not in (tree.get(path), tree.get(path + BACKUP_SUFFIX)):
+                return Problem("a file of version 1 is lost, and so is its backup", path)
         gone = [path for path in self._scenario.removed_files if path not in tree]
         kept = any(fact.scope.agent in self._scenario.cleared for fact in seen.facts)
         if len(gone) != (0 if kept else len(self._scenario.removed_files)):
@@ -111,6 +118,7 @@ class Examiner:
         _, repository = self._laboratory.open(copy, "write")
         scope = Scope.of(self._scenario.user_id)
         try:
+            self._access(repository)
             delta = repository.upsert_fact(scope, FactDraft(TEXT, id=PROBE))
         except Exception as error:  # noqa: BLE001 - the next write must work
             return [Problem(f"the next write raised {type(error).__name__}", str(error))]
@@ -122,6 +130,11 @@ class Examiner:
         if key not in self._written:
             self._written[key] = list(self._problems_of_a_write(copy, after))
         return [*self._written[key], *self._problems_of_late_writes(disk, found)]
+
+    def _access(self, repository: MemoryRepository) -> None:
+        """Does what every access of the scenario begins with."""
+        if self._scenario.first is not None:
+            self._scenario.first.run(repository)
 
     def difference(self, seen: Observation) -> str:
         """Says in a line how a memory differs from those before and after the operation."""
@@ -140,7 +153,9 @@ class Examiner:
         strays = [
             path
             for path in files
-            if path.rpartition("/")[2] not in names and path not in self._scenario.removed_files
+            if path.rpartition("/")[2] not in names
+            and path not in self._scenario.removed_files
+            and path.removesuffix(BACKUP_SUFFIX) not in self._scenario.backed_up
         ]
         if strays:
             yield Problem("files left over after the next write", ", ".join(strays))
@@ -160,6 +175,7 @@ class Examiner:
         """
         for agent in self._scenario.cleared if found in (BEFORE, AFTER) else ():
             _, repository = self._laboratory.open(disk.fork(), "write")
+            self._access(repository)
             repository.upsert_fact(Scope.of(self._scenario.user_id), FactDraft(TEXT, id=PROBE))
             scope = Scope.of(self._scenario.user_id, public_name(agent))
             base = self.memories[BEFORE].manifest.revision

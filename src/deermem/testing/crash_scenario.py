@@ -31,6 +31,10 @@ _TIMES: Final = MappingProxyType(
 class Scenario:
     """Describes one operation to interrupt.
 
+    `files` are there first, durably, and stand for the memory `start`: those of version 1 and what the
+    predecessor left, which the first access of all migrates. What each of `backed_up` holds must never be
+    lost: the file is there, or its backup. `first` is what an access does before it reads.
+
     `setup` brings the disk into its initial state, which is durable as a whole unless `settled` is
     false. With `interrupted` that action ran last and its process died right after the first step
     that `interrupted_at` selects; the operation is then a read. `cleared` names agents that the
@@ -49,13 +53,17 @@ class Scenario:
     interrupted: Action | None = None
     interrupted_at: Callable[[Step], bool] = lambda _: False
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    files: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    start: MemoryModel = field(default_factory=MemoryModel)
+    first: Action | None = None
+    backed_up: tuple[str, ...] = ()
 
     def before(self) -> MemoryModel:
         """Returns the memory that may be found as long as the operation has not returned.
 
         A journal whose name is not durable may be lost with the whole interrupted action.
         """
-        memory = MemoryModel()
+        memory = self.start
         for action in self.setup:
             memory = action.model(memory)
         return self.interrupted.model(memory) if self.interrupted and self.settled else memory
@@ -102,6 +110,8 @@ class Laboratory:
     def quiet_disk(self) -> SimulatedDisk:
         """Runs the setup alone."""
         disk = SimulatedDisk()
+        for path, data in self.scenario.files.items():
+            disk.put(path, data)
         for number, action in enumerate(self.scenario.setup):
             _, repository = self.open(disk, "setup", seconds=number)
             action.run(repository)
