@@ -275,3 +275,14 @@ def test_preconditions_are_checked_against_the_migrated_facts(tmp_path: Path) ->
     put(tmp_path, document(FACT), user_id="bob")
     with pytest.raises(InvalidInputError):
         MemoryRepository(tmp_path).upsert_fact(ALICE, draft("x"), expected=0)
+
+
+@pytest.mark.parametrize("agent", [None, "coder"])
+def test_a_reader_that_may_not_write_is_told_what_is_to_be_done(tmp_path: Path, agent: str | None) -> None:
+    store_with(tmp_path, "x")
+    source = put(tmp_path, document(FACT), agent)
+    disk = WatchedFileSystem(tmp_path)
+    disk.fail(call_of("lock_file"), errno.EROFS)
+    with pytest.raises(MigrationError, match="is of version 1 and cannot be migrated: Read-only file system"):
+        MemoryRepository(disk).snapshot(ALICE if agent is None else CODER)
+    assert source.exists()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
-from deermem.errors import CommitInDoubt, Corruption, LegacyFormat, RevisionConflict
+from deermem.errors import CommitInDoubt, Corruption, LegacyFormat, MigrationError, RevisionConflict
 from deermem.format.journal_json import Parts
 from deermem.model.changes import ChangeSet
 from deermem.model.identity import UserId
@@ -88,7 +88,11 @@ class Engine(BucketAccess):
         except OSError as error:
             if error.errno not in _MAY_NOT_WRITE:
                 raise
-            return self._read_without_lock(user, work, error)
+            try:
+                return self._read_without_lock(user, work, error)
+            except LegacyFormat as legacy:
+                reason = f"is of version 1 and cannot be migrated: {error.strerror}"
+                raise MigrationError(legacy.path, reason) from error
 
     def _read_without_lock(self, user: UserId, work: Callable[[View], T], refusal: OSError) -> T:
         """Waits for a quiet moment, for a reader that may not write and so cannot have the lock.
