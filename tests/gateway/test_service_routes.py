@@ -44,6 +44,15 @@ def test_a_corrupt_memory_does_not_make_a_gateway_unready(tmp_path: Path) -> Non
         assert client.get("/api/memory").status_code == 500
 
 
+def test_a_memory_that_cannot_be_read_does_not_make_a_gateway_unready(tmp_path: Path) -> None:
+    manager, disk = watched_manager(tmp_path)
+    manager.create_fact("a fact", user_id="default")
+    with running(manager) as gateway, gateway.client() as client:
+        disk.fail(lambda call: call.path.startswith("users/default"), errno.EIO)
+        assert client.get("/readyz").status_code == 200
+        assert client.get("/api/memory").status_code == 500
+
+
 def test_a_disk_that_hangs_does_not_stop_the_gateway(tmp_path: Path) -> None:
     manager, disk = watched_manager(tmp_path)
     hanging, released = threading.Event(), threading.Event()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from deermem.compat import fact_document
-from deermem.config import DEFAULT_USER
 from deermem.errors import FactNotFoundError, InvalidInputError, MemoryCorruptionError, MemoryManagerError
 from deermem.gateway.conditions import Changes, Tags, find_fact
 from deermem.gateway.documents import (
@@ -25,6 +24,9 @@ from deermem.model.identity import DEFAULT_AGENT, Scope, is_fact_id
 from deermem.repository import MemoryRepository
 
 T = TypeVar("T")
+
+# A user that has no memory: to look for it needs the storage, and no lock that somebody may hold.
+_NOBODY = "\0"
 
 # What clients may need to know. No path, and nothing that tells how the server is built.
 _TOLD_SETTINGS = (
@@ -187,10 +189,10 @@ class Backend:
         return self._manager.repository.counters() if isinstance(self._manager, DeerMem) else {}
 
     def is_reachable(self) -> bool:
-        """Tells whether the storage can be read; somebody's corrupt memory does not matter."""
+        """Tells whether the storage can be read; it does not depend on anybody's memory."""
         try:
             if isinstance(self._manager, DeerMem):
-                self._on_store(lambda repository: repository.get_manifest(DEFAULT_USER))
+                self._on_store(lambda repository: repository.get_manifest(_NOBODY))
                 return True
             return self._manager.warm() is not False
         except MemoryCorruptionError:
