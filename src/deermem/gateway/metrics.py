@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +14,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deermem.gateway.errors import FAILED, Refusal
+from deermem.gateway.limits import TOO_SLOW
 
 _log = logging.getLogger(__name__)
 
@@ -108,6 +110,11 @@ class Counting:
 
         try:
             await self._app(scope, receive, send_counted)
+        except asyncio.CancelledError:
+            # The end of the gateway does not wait for the answer, but for what is at the store it may.
+            if not status:
+                await Refusal(504, TOO_SLOW, {"Connection": "close"}).response()(scope, receive, send_counted)
+            raise
         except Exception:
             _log.exception("a request of %s failed", _route(scope))
             if status:

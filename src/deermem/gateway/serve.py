@@ -78,7 +78,9 @@ class GatewayServer(uvicorn.Server):
         backend = Backend(
             manager, read_only=settings.read_only, max_facts_per_request=settings.max_facts_per_request
         )
-        gateway = Gateway(backend, settings, has_roles=bool(authenticator.identifying_headers))
+        self._gateway = gateway = Gateway(
+            backend, settings, has_roles=bool(authenticator.identifying_headers)
+        )
         config = uvicorn.Config(
             create_app(gateway, authenticator, limits),
             http=limited_protocol(settings.header_seconds, settings.connections),
@@ -111,6 +113,7 @@ class GatewayServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as Uvicorn has it
         """Begins to stop; told again, it does not wait."""
         self.force_exit = self.should_exit
+        self._gateway.end_within(0 if self.force_exit else self._gateway.settings.shutdown_seconds)
         self.should_exit = True
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from deermem.errors import DeerMemError
 from deermem.gateway.backend import Backend
@@ -18,6 +19,8 @@ from deermem.gateway.work import Overloaded, WorkPool
 from deermem.model.identity import Scope
 
 T = TypeVar("T")
+
+_STEP: Final = 0.1
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +42,11 @@ class Gateway:
         self._documents: SharedReads[Rendered] = SharedReads(self.pool)
         self.metrics = Metrics(backend.counters, lambda: self.pool.present)
         self.is_open = False
+        self._deadline: float | None = None
+
+    def end_within(self, seconds: float) -> None:
+        """Says how long the end may wait from now on; told again, it may be cut short."""
+        self._deadline = time.monotonic() + seconds
 
     async def run(self, scope: Scope, operation: Operation, writes: bool, work: Callable[[Backend], T]) -> T:
         """Runs work on one memory in a thread.
@@ -79,13 +87,22 @@ class Gateway:
             return False
 
     async def close(self) -> None:
-        """Lets what has begun come to its end, for a bounded time, and releases everything."""
+        """Lets what has begun come to its end, for a bounded time, and releases everything.
+
+        If there is no time left, what is at the store is left to the end of the process.
+        """
         self.is_open = False
-        seconds = self.settings.shutdown_seconds
-        drained = await self.pool.drain(seconds)
-        flushed = await asyncio.to_thread(self.backend.close, seconds)
-        if not (drained and flushed):
-            _log.error("some work did not end within %s seconds", seconds)
+        if self._deadline is None:
+            self.end_within(self.settings.shutdown_seconds)
+        # In short steps: a signal may cut it short meanwhile.
+        while not (drained := await self.pool.drain(min(self._left(), _STEP))) and self._left():
+            pass
+        if not drained or not await asyncio.to_thread(self.backend.close, self._left()):
+            _log.error("some work did not end in time")
+
+    def _left(self) -> float:
+        assert self._deadline is not None  # noqa: S101 - the end has begun
+        return max(self._deadline - time.monotonic(), 0.0)
 
 
 def _log_fault(error: Exception, operation: Operation, scope: Scope) -> None:
