@@ -202,6 +202,16 @@ def test_a_folder_that_everybody_may_add_to_but_not_remove_from_is_fine(path: Pa
     start(path)
 
 
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_somebody_else_in_a_folder_that_everybody_may_add_to_is_refused(path: Path) -> None:
+    create(path)
+    os.chown(path, 65_534, 65_534)
+    start(path)
+    path.parent.chmod(0o1777)
+    with pytest.raises(InvalidInputError, match="belongs to uid 65534"):
+        start(path)
+
+
 def test_a_folder_that_is_a_file_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(InvalidInputError):

@@ -68,12 +68,16 @@ class GuardedFile:
         """
         if os.name == "nt":
             return
-        mode = os.lstat(self.path).st_mode
+        there = os.lstat(self.path)
+        mode, owner = there.st_mode, there.st_uid
         if mode & _OTHERS_WRITE:
             raise InvalidInputError(self.path, "can be changed by others than its owner: chmod 600")
         folder = os.stat(self.folder).st_mode
-        if folder & _OTHERS_WRITE and not folder & stat.S_ISVTX:
-            raise InvalidInputError(self.path, "can be replaced by others: chmod go-w its folder")
+        if folder & _OTHERS_WRITE:
+            if not folder & stat.S_ISVTX:
+                raise InvalidInputError(self.path, "can be replaced by others: chmod go-w its folder")
+            if owner not in (0, os.geteuid()):  # anybody may have put it there while there was none
+                raise InvalidInputError(self.path, f"belongs to uid {owner}, in a folder for everybody")
         if secret and mode & _OTHERS_READ:
             _log.warning("%s can be read by others than its owner: chmod 600", self.path)
 
