@@ -111,10 +111,10 @@ class Counting:
         try:
             await self._app(scope, receive, send_counted)
         except asyncio.CancelledError:
-            # The end of the gateway does not wait for the answer, but for what is at the store it may.
-            if not status:
-                await Refusal(504, TOO_SLOW, {"Connection": "close"}).response()(scope, receive, send_counted)
-            raise
+            # The gateway ends without waiting for the store.
+            if status:
+                raise
+            await Refusal(504, TOO_SLOW, {"Connection": "close"}).response()(scope, receive, send_counted)
         except Exception:
             _log.exception("a request of %s failed", _route(scope))
             if status:

@@ -78,9 +78,8 @@ class GatewayServer(uvicorn.Server):
         backend = Backend(
             manager, read_only=settings.read_only, max_facts_per_request=settings.max_facts_per_request
         )
-        self._gateway = gateway = Gateway(
-            backend, settings, has_roles=bool(authenticator.identifying_headers)
-        )
+        gateway = Gateway(backend, settings, has_roles=bool(authenticator.identifying_headers))
+        self._gateway = gateway
         config = uvicorn.Config(
             create_app(gateway, authenticator, limits),
             http=limited_protocol(settings.header_seconds, settings.connections),
