@@ -214,10 +214,7 @@ class MigrationError(DeerMemError):
 
 
 class ArchiveError(DeerMemError):
-    """Says that a backup cannot be trusted: it is damaged, or holds what no backup has.
-
-    `member` is the name in the archive, empty for the archive as a whole.
-    """
+    """Says that a backup cannot be trusted; `member` is empty for the archive as a whole."""
 
     def __init__(self, member: str, reason: str) -> None:
         super().__init__(member, reason)
@@ -225,19 +222,16 @@ class ArchiveError(DeerMemError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.member!r} in the archive {self.reason}" if self.member else f"the archive {self.reason}"
+        return (
+            f"{self.member!r} in the archive {self.reason}" if self.member else f"the archive {self.reason}"
+        )
 
 
 class RestoreConflict(DeerMemError):
-    """Says that users of a backup have another memory already; nothing was written."""
-
-    def __init__(self, users: tuple[str, ...]) -> None:
-        super().__init__(users)
-        self.users = users
+    """Says that users, its arguments, have another memory than a backup; nothing was written."""
 
     def __str__(self) -> str:
-        shown = ", ".join(self.users[:10]) + (", …" if len(self.users) > 10 else "")
-        return f"these users have a memory that is not the one of the backup: {shown}"
+        return f"these users have another memory than the backup: {', '.join(self.args)}"
 
 
 class CommitInDoubt(DeerMemError, OSError):

@@ -11,6 +11,7 @@ from deermem.errors import RestoreConflict
 from deermem.format.journal_json import staged_name
 from deermem.format.layout import RECOVERY
 from deermem.maintenance.archive import MAX_FILE_BYTES, Parts, is_agents_own
+from deermem.maintenance.archive_contents import revision_of
 from deermem.maintenance.backup import complete
 from deermem.maintenance.bucket_files import read_file
 from deermem.model.identity import UserId
@@ -18,6 +19,7 @@ from deermem.storage.bucket import Bucket
 from deermem.storage.engine import Engine
 from deermem.storage.journal import discard
 from deermem.storage.opening import make_bucket, sync_above_bucket, trusted
+from deermem.storage.transaction import write_all
 
 _BATCH_FILES: Final = 64
 _BATCH_BYTES: Final = 16_000_000
@@ -43,7 +45,7 @@ def empty_bucket(engine: Engine, user: UserId, manifest: str | None) -> Iterator
         complete(engine, bucket)
         begun = read_file(bucket, (bucket.manifest_name,))
         if begun is not None and sha256(begun).hexdigest() != manifest:
-            raise RestoreConflict((str(user),))
+            raise RestoreConflict(str(user))
         placing = Placing(bucket, engine.stamps.operation())
         try:
             yield placing
@@ -84,10 +86,18 @@ class Placing:
             self._flush()
 
     def finish(self) -> None:
-        """Makes everything durable, then puts the documents that begin a memory, `memory.json` last."""
+        """Makes everything durable, then puts the documents that begin a memory, `memory.json` last.
+
+        That one comes by the steps of a transaction: a reader that saw it and then a loss of power must
+        not find it gone.
+        """
         self._flush()
         self._sync()
         for parts, data in sorted(self._last, key=lambda file: -len(file[0])):
+            revision = revision_of(data) if len(parts) == 1 else None
+            if revision is not None and not self._is_there(parts, data):
+                write_all(self._bucket, self._operation, (0, revision), (), (parts, data), ())
+                continue
             self._batch = [(parts, data)]
             self._flush()
             self._sync()
@@ -115,7 +125,7 @@ class Placing:
     def _is_there(self, parts: Parts, data: bytes) -> bool:
         found = read_file(self._bucket, parts)
         if found is not None and found != data:
-            raise RestoreConflict((str(self._bucket.user),))
+            raise RestoreConflict(str(self._bucket.user))
         return found is not None
 
     def _sync(self) -> None:

@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 from deermem.errors import ArchiveError, Corruption, InvalidInputError, RestoreConflict, UnsupportedFormat
 from deermem.maintenance.archive import Header, Parts, UserEntry, folded, is_agents_own, member_name
 from deermem.maintenance.archive_contents import ArchivedFile, ArchivedUser, read_header, walk
-from deermem.maintenance.backup import MAX_PROBLEMS, fact_problem
+from deermem.maintenance.backup import MAX_PROBLEMS, complete, fact_problem
 from deermem.maintenance.bucket_files import list_files, read_file
 from deermem.maintenance.placing import Placing, empty_bucket
 from deermem.maintenance.replacing import Replacement, put_beside
@@ -109,7 +109,7 @@ def plan_restore(
     _check_users(plan)
     live = [entry.user for entry, fate, _ in plan.users.values() if fate is Fate.REPLACE]
     if live and on_conflict is OnConflict.FAIL:
-        raise RestoreConflict(tuple(map(str, live)))
+        raise RestoreConflict(*map(str, live))
     return plan
 
 
@@ -159,8 +159,9 @@ def _compared(engine: Engine, archived: ArchivedUser, selection: Selection) -> F
     with engine.opened(archived.entry.user) as bucket:
         if bucket is None:
             return Fate.RESTORE
-        if bucket.journal_is_there():
-            return Fate.REPLACE
+        if bucket.journal_is_there():  # as any access does
+            with engine.locked(bucket):
+                complete(engine, bucket)
         wanted = {parts: entry for parts, entry in archived.files.items() if not is_agents_own(parts)}
         found = list_files(bucket, with_agents=False)
         for parts in found:
@@ -182,7 +183,8 @@ def restore(
 ) -> None:
     """Does what was planned; the archive is read a second time, and checked as it was the first time.
 
-    Where it is interrupted, running it again completes it.
+    Where it is interrupted, running it again completes it. What is there already is made durable, since a
+    restore that was interrupted may have left it.
 
     Args:
         repository: The store.
@@ -195,7 +197,7 @@ def restore(
             if isinstance(item, Header):
                 continue
             planned = plan.users.get(item.bucket)
-            if planned is None or planned.fate in (Fate.THERE, Fate.SKIP):
+            if planned is None or planned.fate is Fate.SKIP:
                 continue
             if isinstance(item, ArchivedUser):
                 _finish(repository, target)

@@ -1,4 +1,4 @@
-"""What the tests of backups share: stores to save, archives in memory, and archives that nobody should trust."""
+"""What the tests of backups share: archives in memory, and archives that nobody should trust."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from deermem.maintenance.restore import OnConflict, RestorePlan, Selection, plan
 from deermem.model.identity import UserId
 
 TOOL = "deermem of a test"
+EVERYTHING = Selection()
 
 
 def saved(store: MemoryRepository, *user_ids: str | None, with_agents: bool = False) -> bytes:
@@ -34,7 +35,7 @@ def restored(
     store: MemoryRepository,
     archive: bytes,
     on_conflict: OnConflict = OnConflict.FAIL,
-    selection: Selection = Selection(),
+    selection: Selection = EVERYTHING,
 ) -> RestorePlan:
     """Restores an archive and returns what was planned."""
     plan = plan_restore(store.engine, io.BytesIO(archive), selection, on_conflict)
@@ -73,7 +74,7 @@ def packed(members: Iterable[tuple[str, bytes] | tarfile.TarInfo]) -> bytes:
                 info = tarfile.TarInfo(member[0])
                 info.size = len(member[1])
                 tar.addfile(info, io.BytesIO(member[1]))
-    return gzip.compress(stream.getvalue(), 1)
+    return gzip.compress(stream.getvalue(), 1, mtime=0)
 
 
 def mended(members: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:

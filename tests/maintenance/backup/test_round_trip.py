@@ -174,7 +174,7 @@ def test_users_with_another_memory_are_named_and_nothing_is_written(tmp_path: Pa
     before = files_below(tmp_path / "b")
     with pytest.raises(RestoreConflict) as refused:
         restored(store, archive)
-    assert refused.value.users == ("alice",)
+    assert refused.value.args == ("alice",)
     assert files_below(tmp_path / "b") == before
 
 
