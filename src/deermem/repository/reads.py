@@ -146,9 +146,13 @@ class Reads(RepositoryCore):
         """Finds facts by the retrieval adapter, or by substring, the best confidence first."""
         return self._indexer.search(query, scopes, top_k=top_k, mode=mode, filters=filters)
 
-    def clear_index(self, scopes: Iterable[Scope]) -> str:
-        """Has the retrieval adapter forget these scopes; returns why it did not, empty if it did."""
-        return self._indexer.clear(scopes)
+    def clear_index(self, scopes: Iterable[Scope]) -> None:
+        """Has the retrieval adapter forget these scopes, whatever is stored.
+
+        Raises:
+            SearchIndexError: It did not.
+        """
+        self._indexer.clear(scopes)
 
     def rebuild_index(self, scopes: Iterable[Scope]) -> RebuildReport:
         """Makes the retrieval adapter hold exactly the facts of these scopes."""

@@ -48,6 +48,11 @@ class Follower:
         self._running = 0
         self._closed = False
 
+    @property
+    def name(self) -> str:
+        """What the adapter is called in messages."""
+        return self._adapter.name
+
     def committed(self, user: UserId, delta: Delta) -> None:
         """Tells of a commit, or leaves that to the thread that has the turn."""
         with self._changed:

@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
+from deermem.errors import SearchIndexError
 from deermem.model.changes import Delta
 from deermem.model.identity import AgentName, Scope, UserId
 from deermem.model.rules import check_text
@@ -118,15 +119,18 @@ class Indexer:
             reason=next((report.reason for report in reports if report.reason), ""),
         )
 
-    def clear(self, scopes: Iterable[Scope]) -> str:
+    def clear(self, scopes: Iterable[Scope]) -> None:
         """Has the index forget these scopes; they are rebuilt before they are searched again.
 
-        Returns:
-            Why it did not work: the class of the error, or a sentence; empty if it did or there is no index.
+        Raises:
+            SearchIndexError: It did not, or not all.
         """
         if self._follower is None:
-            return ""
-        return next(filter(None, map(self._follower.clear, _by_user(scopes))), "")
+            return
+        for group in _by_user(scopes):
+            reason = self._follower.clear(group)
+            if reason:
+                raise SearchIndexError(self._follower.name, f"did not forget {group[0].user} ({reason})")
 
     def mark_stale(self, user: UserId | None = None) -> None:
         """Has the scopes of one user, or of all, rebuilt before their next search.

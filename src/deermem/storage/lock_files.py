@@ -16,8 +16,9 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
+
+from deermem.storage.lock_table import command_of, locks_on, read_table
 
 _BUSY: Final = frozenset([errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES])
 # Some network file systems number an open file otherwise than its name; there the link count has to do.
@@ -93,13 +94,10 @@ class SystemLockFile(_Descriptor):
 
     def holder(self) -> str | None:
         """Names the process that holds the lock; known on Linux, for processes of this host."""
-        with suppress(OSError, ValueError, IndexError):
-            inode = str(os.fstat(self._fd).st_ino)
-            for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
-                words = line.split()
-                if "->" not in words and words[1] == "FLOCK" and words[5].split(":")[2] == inode:
-                    name = Path(f"/proc/{int(words[4])}/comm").read_text(encoding="utf-8").strip()
-                    return f"process {words[4]} ({name})"
+        with suppress(OSError):
+            for entry in locks_on(os.fstat(self._fd), read_table() or ()):
+                if not entry.waiting:
+                    return f"process {entry.pid} ({command_of(entry.pid) or 'unknown'})"
         return None
 
     def close(self) -> None:
