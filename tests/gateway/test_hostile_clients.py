@@ -95,7 +95,8 @@ def test_what_a_proxy_says_of_the_client_counts_only_where_the_proxy_is_trusted(
 ) -> None:
     with running(manager_at(tmp_path), trusted_proxies=proxies) as gateway, gateway.client() as client:
         # Mode `none` is for this machine alone.
-        assert client.get(MEMORY, headers={"X-Forwarded-For": "192.0.2.1"}).status_code == status
+        for said in ("192.0.2.1", "192.0.2.1:80", "127.0.0.1, 192.0.2.1", "unknown"):
+            assert client.get(MEMORY, headers={"X-Forwarded-For": said}).status_code == status
 
 
 def test_a_key_cannot_inject_a_header(client: Client) -> None:

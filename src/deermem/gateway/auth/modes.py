@@ -144,11 +144,11 @@ class TrustedProxy(_Guarded):
 
 
 def _is_elsewhere(client: str) -> bool:
-    """Tells whether a client is known to be on another machine; a socket in the file system is not."""
-    try:
-        return not ipaddress.ip_address(client).is_loopback
-    except ValueError:
-        return False
+    """Tells whether a client may be on another machine; a socket in the file system is not.
+
+    What a trusted proxy says of the client need not be an address: some add a port, or say `unknown`.
+    """
+    return bool(client) and not is_loopback(client)
 
 
 def _secret_in(path: str) -> str:
