@@ -27,6 +27,8 @@ def commands() -> Iterator[tuple[str, Any]]:
         if below is None:
             yield name, command
         else:
+            if command.invoke_without_command:
+                yield name, command
             yield from ((f"{name} {each}", inner) for each, inner in below.items())
 
 
@@ -72,8 +74,8 @@ def test_the_heading_of_a_command_names_its_arguments(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_options_that_most_commands_have_are_told_of_where_they_are(name: str) -> None:
     has = SHARED & set(options_of(COMMANDS[name]))
-    without_user = name in ("init", "demo", "serve", "token list", "token revoke")
-    without_agent = name.startswith(("summaries", "token")) or name in (
+    without_user = name in ("init", "demo", "serve", "token list", "token revoke", "backup verify")
+    without_agent = name.startswith(("backup", "restore", "summaries", "token")) or name in (
         "init",
         "demo",
         "migrate",

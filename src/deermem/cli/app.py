@@ -7,7 +7,20 @@ from typing import Annotated, Final
 
 import typer
 
-from deermem.cli import changes, clearing, demo, migrate, places, queries, serve, status, summaries, token
+from deermem.cli import backup as saving
+from deermem.cli import (
+    changes,
+    clearing,
+    demo,
+    migrate,
+    places,
+    queries,
+    restore,
+    serve,
+    status,
+    summaries,
+    token,
+)
 from deermem.cli.output import can_draw, write
 
 # Boxes are for a person at a terminal; pipes get plain text, which is also made faster.
@@ -21,6 +34,7 @@ app: Final = typer.Typer(
 )
 _summaries: Final = typer.Typer(rich_markup_mode=_MARKUP)
 _token: Final = typer.Typer(rich_markup_mode=_MARKUP)
+_backup: Final = typer.Typer(rich_markup_mode=_MARKUP, invoke_without_command=True)
 
 
 def _show_version(wanted: bool) -> None:
@@ -51,6 +65,9 @@ def _of_tokens() -> None:
     """Make, list or take back the tokens of the gateway."""
 
 
+_backup.callback()(saving.backup)
+_backup.command("verify")(saving.verify)
+
 for name, command in (("show", summaries.show), ("set", summaries.set_summary)):
     _summaries.command(name)(command)
 
@@ -74,11 +91,15 @@ for panel, commands in {
         ("delete", changes.delete),
         ("clear", clearing.clear),
     ),
-    "Operations": (("migrate", migrate.migrate),),
+    "Operations": (
+        ("migrate", migrate.migrate),
+        ("restore", restore.restore),
+    ),
     "Services": (("serve", serve.serve),),
 }.items():
     for name, command in commands:
         app.command(name, rich_help_panel=panel)(command)
 
 app.add_typer(_summaries, name="summaries", rich_help_panel="Summaries")
+app.add_typer(_backup, name="backup", rich_help_panel="Operations")
 app.add_typer(_token, name="token", rich_help_panel="Services")
