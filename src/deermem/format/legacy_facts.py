@@ -59,14 +59,14 @@ from deermem.model.rules import DEFAULT_CATEGORY, OTHER, check_content
 _FIELDS: Final = KNOWN_KEYS | {"title", "content", "scope"}
 
 
-def read_legacy_fact(value: Any, place: str, scope: Scope, created_at: str) -> LegacyFact:
+def read_legacy_fact(value: Any, place: str, scope: Scope, created_at: str | None) -> LegacyFact:
     """Reads one fact.
 
     Args:
         value: The fact as JSON.
         place: Where it stands in the document.
         scope: Whose fact it becomes.
-        created_at: When it was created if it does not say so.
+        created_at: When it was created if it does not say so; `None` leaves that to the migration.
 
     Raises:
         InvalidInputError: Names the field for which it cannot become a fact.
@@ -169,7 +169,7 @@ def _structured_source(value: dict[str, Any], rest: Remainder) -> Source:
 
 
 def _extra(
-    value: Mapping[str, Any], created_at: str, scope: Scope, rest: Remainder
+    value: Mapping[str, Any], created_at: str | None, scope: Scope, rest: Remainder
 ) -> tuple[ExtraField, ...]:
     """Returns the kept keys: first the unknown ones, then what the fields could not hold."""
     if value.get("schemaVersion") not in (None, 1, SCHEMA_VERSION):
