@@ -175,7 +175,7 @@ def test_a_time_of_creation_that_cannot_be_read_is_that_of_the_document_and_is_k
 @pytest.mark.parametrize("last_updated", [None, "", "soon"])
 def test_a_time_that_nothing_tells_is_now(last_updated: object) -> None:
     document = decode({"lastUpdated": last_updated, "facts": [{"content": "One."}]})
-    assert (document.last_updated, fact_of(document).draft.created_at) == ("", NOW)
+    assert (document.last_updated, stored(fact_of(document)).created_at) == ("", NOW)
 
 
 @pytest.mark.parametrize(
@@ -265,6 +265,12 @@ def test_lists_of_texts_take_what_they_can_hold(
     fact = fact_of(read(**{name: written}))
     assert {"topics": fact.draft.topics, "consolidatedFrom": fact.draft.consolidated_from}[name] == read_as
     assert kept(fact) == ({f"legacy{name[0].upper()}{name[1:]}": written} if is_kept else {})
+
+
+def test_a_draft_says_nothing_of_times_that_nothing_tells() -> None:
+    """A time of the run in it would make a difference to a fact that an earlier run wrote."""
+    fact = fact_of(decode({"facts": [{"content": "One.", "consolidatedFrom": ["fact_old"]}]}))
+    assert (fact.draft.created_at, fact.draft.consolidated_at) == (None, None)
 
 
 def test_a_consolidated_fact_without_a_time_of_it_gets_that_of_its_creation() -> None:

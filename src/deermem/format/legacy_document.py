@@ -13,8 +13,8 @@ from deermem.model.summaries import Summaries
 class LegacyFact:
     """Is a version-1 fact that can become a fact.
 
-    `draft` has an id, a time of creation and all unknown keys. `titled` tells whether the source gave a
-    title.
+    `draft` has an id, all unknown keys, and a time of creation if the document says anything of it.
+    `titled` tells whether the source gave a title.
     """
 
     place: str

@@ -83,7 +83,7 @@ def _read(document: dict[str, Any], version: str, scope: Scope, now: str) -> Leg
     number = _head("revision", document, read_revision, rest, refusals) or 0
     moment = _head("lastUpdated", document, read_moment, rest, refusals) or ""
     summaries, extra = _fitting(read_legacy_summaries(document, refusals), tuple(rest.fields), now, refusals)
-    facts = _Facts(scope, moment or now, now, refusals)
+    facts = _Facts(scope, moment or None, now, refusals)
     facts.add_all(document.get("facts"))
     return LegacyDocument(
         version,
@@ -137,7 +137,7 @@ class _Facts:
     """Reads the facts of one document one after the other."""
 
     scope: Scope
-    created_at: str
+    created_at: str | None
     now: str
     refusals: list[Refusal]
     facts: list[LegacyFact] = field(default_factory=list)
