@@ -20,6 +20,7 @@ from deermem.cli import (
     status,
     summaries,
     token,
+    transfer,
 )
 from deermem.cli.output import can_draw, write
 
@@ -90,6 +91,8 @@ for panel, commands in {
         ("adopt", changes.adopt),
         ("delete", changes.delete),
         ("clear", clearing.clear),
+        ("export", transfer.export),
+        ("import", transfer.import_document),
     ),
     "Operations": (
         ("migrate", migrate.migrate),

@@ -9,6 +9,7 @@ import typer
 
 from deermem.cli.exits import UsageError, report_of
 from deermem.cli.options import StoreOptions, UserOptions, with_options
+from deermem.cli.outfile import result_file
 
 if TYPE_CHECKING:
     from deermem.maintenance.backup import SavedUser
@@ -45,11 +46,10 @@ def backup(
     if all_users and (options.user_id is not None or options.no_user):
         raise UsageError("--all-users goes with neither --user-id nor --no-user")
     from deermem.maintenance.backup import back_up
-    from deermem.storage.filesystem.private_file import new_private_file
 
     with options.repository() as repository:
         users = _users(options, repository, all_users=all_users)
-        with new_private_file(out, overwrite=force) as stream:
+        with result_file(out, force=force) as stream:
             saved = back_up(repository.engine, users, stream, tool=_tool(), with_agents=with_agents)
         root = repository.storage_root
     problems = [report_of(problem, root) for each in saved for problem in each.problems]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deermem.cli.exits import Declined, UsageError
+from deermem.cli.asking import check_terminal, confirmed
+from deermem.cli.exits import UsageError
 from deermem.cli.numbers import whole_number
 from deermem.cli.options import ScopeOptions, with_options
-from deermem.cli.output import is_terminal, one_line, visible, write
+from deermem.cli.output import one_line, write
 
 if TYPE_CHECKING:
     from deermem.model.identity import AgentName, UserId
@@ -100,17 +101,12 @@ def _ask(user: UserId, agent: AgentName | None, count: int, unread: Sequence[str
         UsageError: There is nobody to ask.
         Declined: The answer is no.
     """
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise UsageError("there is no terminal to ask at", "add --yes to clear without a question")
+    hint = "add --yes to clear without a question"
+    check_terminal(hint)
     for path in unread:
         write(sys.stderr, f"Cannot be read, and goes too: {one_line(path)}\n")
     what = "and the summaries " if agent is None else f"of the agent {agent} "
-    write(sys.stderr, visible(f"Delete {_facts(count)} {what}of the user {user}? [y/N] "))
-    answer = sys.stdin.readline()
-    if not answer.endswith("\n"):
-        write(sys.stderr, "\n")  # the input ended, and the cursor stands behind the question
-    if answer.strip().lower() not in ("y", "yes"):
-        raise Declined
+    confirmed(f"Delete {_facts(count)} {what}of the user {user}?", hint)
 
 
 def _facts(count: int) -> str:
