@@ -12,6 +12,7 @@ from deermem.cli import (
     changes,
     clearing,
     demo,
+    erase,
     migrate,
     places,
     queries,
@@ -97,6 +98,7 @@ for panel, commands in {
     "Operations": (
         ("migrate", migrate.migrate),
         ("restore", restore.restore),
+        ("erase-user", erase.erase_user),
     ),
     "Services": (("serve", serve.serve),),
 }.items():
