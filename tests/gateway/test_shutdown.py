@@ -265,3 +265,17 @@ def test_the_first_byte_of_an_answer_is_that_of_a_gateway(tmp_path: Path) -> Non
         with closing(socket.create_connection((url.host, url.port), timeout=PATIENCE)) as connection:
             connection.sendall(request("DELETE", "/api/memory"))
             assert status_of(connection.recv(1_000)) == 403
+
+
+def test_the_name_of_a_user_cannot_forge_a_line_of_the_log(tmp_path: Path) -> None:
+    name = "x\n2026-01-01 00:00:00,000 ERROR root: forged\x1b[31m"
+    with started(tmp_path, DEERMEM_AUTH_USER=name, DEERMEM_MAX_FACTS="10") as gateway:
+        with gateway.client() as client:
+            document = {"facts": [{"content": str(number)} for number in range(11)]}
+            assert client.post("/api/memory/import", json=document).status_code == 200
+        gateway.stop()
+        _, log = gateway.process.communicate(timeout=PATIENCE)
+    assert "the cap of 10 facts evicted from" in log
+    assert "forged" in log
+    assert len(log.splitlines()) == 1
+    assert "\x1b" not in log

@@ -9,17 +9,25 @@ import shlex
 import socket
 import sys
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TextIO
 
 import typer
 
 from deermem.cli.exits import CannotListen, UsageError
 from deermem.cli.numbers import whole_number
 from deermem.cli.options import StoreOptions, with_options
+from deermem.cli.output import one_line
 
 _OF_SOCKETS: Final = frozenset([errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES])
 _LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _TABLES: Final = ("gateway", "auth", "limits")
+
+
+class _OneLine(logging.Formatter):
+    """Writes each record as one line, whatever the name of a user has in it; a traceback has its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name in the standard library
+        return one_line(super().formatMessage(record))
 
 
 @with_options(StoreOptions)
@@ -55,7 +63,7 @@ def serve(
     memory, gateway, limits, auth = _settings(options, config)
     given = {"host": host, "port": port, "read_only": read_only or None}
     gateway = replace(gateway, **{name: value for name, value in given.items() if value is not None})
-    logging.basicConfig(stream=sys.stderr, format=_LOG_LINE, level=logging.INFO)
+    _log_to(sys.stderr)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     authenticator = make_authenticator(auth)
     if auth.mode == Mode.TOKEN:
@@ -73,6 +81,12 @@ def serve(
             raise
         where = f"{gateway.host}:{gateway.port}"
         raise CannotListen(error.errno, error.strerror, where) from None
+
+
+def _log_to(stream: TextIO) -> None:
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_OneLine(_LOG_LINE))
+    logging.basicConfig(handlers=[handler], level=logging.INFO)
 
 
 def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any, Any]:

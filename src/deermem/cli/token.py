@@ -62,7 +62,9 @@ def create(
     created = format_timestamp(datetime.now(UTC))
     token, entry = _file_of(options, options.token_file).create(user, Role(role), created, note)
     options.out.show({"token": token, **_document(entry)}, lines=[token], brief=[token])
-    options.out.note(f"Token {entry.id} is of the {entry.role} {entry.user}; it is not shown again.")
+    options.out.note(
+        f"Token {entry.id} is of the {entry.role} {one_line(entry.user)}; it is not shown again."
+    )
 
 
 @with_options(TokenOptions)
