@@ -297,6 +297,17 @@ def test_a_key_that_breaks_the_rule_is_invalid(client: Client, key: str) -> None
     invalid(answer, "header", "Idempotency-Key")
 
 
+def test_a_condition_that_a_route_does_not_know_is_not_ignored(client: Client) -> None:
+    directory = client.bucket / "agents" / "coder"
+    directory.mkdir(parents=True)
+    (directory / "config.yaml").write_text("model: x\n")
+    etag = client.get("/api/agents").headers["etag"]
+    for tag in (etag, '"m1-stale"'):
+        invalid(client.delete("/api/agents/coder", headers={"If-Match": tag}), "header", "If-Match")
+    assert directory.exists()
+    assert client.delete("/api/agents/coder", headers={"If-Match": "*"}).status_code == 204
+
+
 @pytest.mark.parametrize("path", [FACTS, f"{FACTS}/batch"])
 def test_two_keys_are_invalid(client: Client, path: str) -> None:
     body = {"content": "x"} if path == FACTS else {"facts": [{"content": "x"}]}

@@ -139,7 +139,11 @@ async def _changing(request: Request) -> Call:
 
 
 async def _changing_of_user(request: Request) -> Call:
-    return _permitted(_call(request, None))
+    call = _permitted(_call(request, None))
+    if any(value.strip() != "*" for value in call.if_match):
+        # It would be ignored, and the client believes that nothing happens to what it has not seen.
+        raise invalid("If-Match", "does not go with this request", within="header")
+    return call
 
 
 # Refused before the body is looked at.
