@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -128,6 +129,34 @@ def test_a_memory_that_cannot_be_read_is_told_in_stable_words(
         "Failed to export memory data.",
         "Failed to reload memory data.",
     )
+
+
+@pytest.fixture
+def other_file_system(tmp_path: Path) -> Iterator[Path]:
+    """Gives a directory that lies on another file system than those of `tmp_path`."""
+    place = Path("/dev/shm")  # noqa: S108 - nothing is written there
+    if not place.is_dir() or place.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is one file system only")
+    with TemporaryDirectory(dir=place) as directory:
+        yield Path(directory)
+
+
+def test_a_user_who_reloads_does_not_make_an_empty_store_of_a_mount_that_has_vanished(
+    tmp_path: Path, other_file_system: Path
+) -> None:
+    root, aside = tmp_path / "root", tmp_path / "aside"
+    manager_at(root).create_fact("of alice", user_id="alice")
+    with two_users(root) as (_, alice, bob):
+        alice.document()
+        root.rename(aside)
+        root.symlink_to(other_file_system)
+        for _ in range(2):
+            refused(bob.post(f"{MEMORY}/reload"), 500, "Failed to reload memory data.")
+            refused(bob.post(FACTS, json={"content": "x"}), 500, "Failed to create memory fact.")
+        assert list(other_file_system.iterdir()) == []
+        root.unlink()
+        aside.rename(root)
+        assert contents(alice.document()) == ["of alice"]
 
 
 @contextmanager

@@ -77,7 +77,12 @@ class Backend:
         return render_memory(self._manager.export_memory(**_names(scope)))
 
     def reload(self, scope: Scope) -> Rendered:
-        """Forgets what is cached and returns the document."""
+        """Forgets what is cached of the user and returns the document."""
+        if isinstance(self._manager, DeerMem):
+            # A mount that has vanished must not be taken for an empty store because one user asks to reload.
+            return self._on_store(
+                lambda repository: self._documents.of(repository.reload(scope, accept_root=False))
+            )
         return render_memory(self._manager.reload_memory(**_names(scope)))
 
     def clear(self, scope: Scope, if_match: Tags) -> Rendered:

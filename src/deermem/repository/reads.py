@@ -127,10 +127,17 @@ class Reads(RepositoryCore):
         """Returns the bucket names of all users, sorted; the raw id of an encoded one is unknown."""
         return list_buckets(self.engine.file_system)
 
-    def reload(self, scope: Scope) -> Snapshot:
-        """Forgets what is cached of a user and reads again; edits made by hand are seen then."""
+    def reload(self, scope: Scope, *, accept_root: bool = True) -> Snapshot:
+        """Forgets what is cached of a user and reads again; edits made by hand are seen then.
+
+        Args:
+            scope: What to read.
+            accept_root: Whether another file system may lie at the storage root than before. That is for
+                all users: whoever acts for one of them must not say so.
+        """
         self.engine.cache.forget_user(scope.user)
-        self.engine.file_system.accept_root()
+        if accept_root:
+            self.engine.file_system.accept_root()
         self._indexer.mark_stale(scope.user)
         return self.snapshot(scope)
 
