@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from deermem import InvalidInputError, MemoryRepository, Scope
 from deermem.migration import Status, migrate_users, roll_back_users, stored_users
+from tests.legacy.samples import LOOSE_FACTS, PLAIN_FACTS, REFUSED_FACTS
 from tests.legacy.stores import STORES
 from tests.migration.runs import (
     NOT_TO_BE_MIGRATED,
@@ -116,6 +118,39 @@ def test_a_dry_run_of_any_store_says_what_happens_then(tmp_path: Path, name: str
         assert plan.report.planned == done.report.planned
         assert plan.report.sources == done.report.sources
         assert sorted(plan.report.adopted) == sorted(done.report.adopted)
+
+
+def test_loose_facts_as_they_are_in_the_field_migrate_without_help(tmp_path: Path) -> None:
+    bucket_path(tmp_path).mkdir(parents=True)
+    STORES["loose"](bucket_path(tmp_path))
+    (outcome,) = migrate_all(tmp_path)
+    assert outcome.report is not None
+    assert (outcome.status, outcome.report.refused) == (Status.MIGRATED, ())
+    migrated = MemoryRepository(tmp_path).snapshot(ALICE).facts
+    assert sorted(fact.content for fact in migrated) == sorted(
+        fact["content"].strip() for fact in LOOSE_FACTS
+    )
+    by_content = {fact.content: fact for fact in migrated}
+    assert by_content["null confidence"].confidence == 0.5
+    assert by_content["own category"].category_extension == "食べ物"
+    assert '"note:2026-03-01"' in {extra.json for extra in by_content["colon in the id"].extra}
+
+
+def test_what_cannot_be_migrated_is_named_by_file_index_and_field_and_kept_verbatim(tmp_path: Path) -> None:
+    bad = [fact for fact, _ in REFUSED_FACTS]
+    put(tmp_path, document(*PLAIN_FACTS, *bad))
+    (plan,) = migrate_all(tmp_path, dry_run=True)
+    assert plan.report is not None
+    assert [(value.path, value.place, value.field) for value in plan.report.refused] == [
+        ("users/alice/memory.json", f"facts[{number}]", name)
+        for number, (_, name) in enumerate(REFUSED_FACTS, len(PLAIN_FACTS))
+    ]
+    (done,) = migrate_all(tmp_path, on_invalid="quarantine")
+    assert done.report is not None
+    assert done.report.quarantine is not None
+    kept = json.loads((tmp_path / done.report.quarantine).read_text("utf-8"))["refused"]
+    assert [json.loads(value["text"]) for value in kept] == bad
+    assert len(MemoryRepository(tmp_path).snapshot(ALICE).facts) == len(PLAIN_FACTS)
 
 
 @pytest.mark.parametrize("config", [False, True])
