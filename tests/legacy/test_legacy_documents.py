@@ -86,8 +86,20 @@ def test_thousands_of_facts_that_differ_under_one_generated_id_are_kept_in_one_p
     assert len({fact.draft.id for fact in decode(v1_document(facts)).facts}) == 4_000
 
 
+def test_a_hundred_thousand_keys_are_read_in_one_pass() -> None:
+    keys = {f"key{number}": number for number in range(100_000)}
+    document = decode({"facts": [{"content": "One.", **keys}], "user": {**keys, "workContext": keys}, **keys})
+    assert document.facts == ()
+    assert document.refusals[-1].place == "facts[0]"
+
+
 def test_a_byte_order_mark_is_no_part_of_the_document() -> None:
     assert decode_legacy(b"\xef\xbb\xbf{}", "memory.json", SCOPE, NOW) == decode({})
+
+
+def test_a_number_too_large_for_a_float_is_kept_as_its_text() -> None:
+    document = decode_legacy(b'{"size":1e999,"small":1e9}', "memory.json", SCOPE, NOW)
+    assert [extra.json for extra in document.extra] == ['"1e999"', "1000000000.0"]
 
 
 def test_a_key_twice_with_the_same_value_is_read() -> None:
@@ -136,6 +148,7 @@ def test_unknown_keys_at_the_top_are_kept_in_their_order() -> None:
 def test_an_unknown_key_that_memory_json_cannot_hold_is_refused(value: object) -> None:
     refusal = refusal_of(decode({"own": value}))
     assert (refusal.place, refusal.field, json.loads(refusal.text)) == ("own", "", value)
+    refusal.text.encode("utf-8")
 
 
 @pytest.mark.parametrize("key", ["\ud800", "x" * 200])

@@ -346,6 +346,7 @@ def test_an_error_of_the_source_that_is_no_short_text_is_kept(written: object) -
         ({"scope": {"userId": "bob"}}, {"legacyScope": {"userId": "bob"}}),
         ({"user_id": "alice", "agent_name": "__default__"}, {}),
         ({"user_id": "bob", "agent_name": 7}, {"legacyUserId": "bob", "legacyAgentName": 7}),
+        ({"agent_name": "coder"}, {"legacyAgentName": "coder"}),
     ],
 )
 def test_what_version_2_keeps_its_own_account_of_is_kept_where_it_tells_something(

@@ -77,7 +77,7 @@ def read_legacy_fact(value: Any, place: str, scope: Scope, created_at: str | Non
         raise InvalidInputError("content", "must be a non-empty string")
     content = check_content(value["content"])
     _check_live(value)
-    rest = Remainder(_FIELDS | value.keys())
+    rest = Remainder({*_FIELDS, *value})
     fact_id = value.get("id")
     if not is_fact_id(fact_id):
         rest.keep_original("id", fact_id)
@@ -152,7 +152,7 @@ def _source(value: Any, rest: Remainder) -> Source:
 
 
 def _structured_source(value: dict[str, Any], rest: Remainder) -> Source:
-    thread = read_text("source", value.get("threadId"), Remainder(frozenset()))
+    thread = read_text("source", value.get("threadId"), Remainder(set()))
     kind = value.get("type")
     if kind in (None, ""):
         kind = CONVERSATION if thread else UNKNOWN_SOURCE.type
@@ -180,7 +180,7 @@ def _extra(
     if updated_at not in (None, created_at):
         rest.keep_original("updatedAt", updated_at)
     _keep_scope(value, scope, rest)
-    unknown = Remainder(frozenset())
+    unknown = Remainder(set())
     for key, item in value.items():
         if key not in _FIELDS:
             unknown.keep(key, item)

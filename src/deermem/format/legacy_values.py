@@ -7,7 +7,6 @@ kept under a key of its own, `legacy` and the field's name (`legacyTitle`, `lega
 from __future__ import annotations
 
 import re
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,7 +27,7 @@ _DOUBLE_ZONE: Final = "+00:00Z"
 class Remainder:
     """Collects the keys that are kept beside the fields; `taken` are names that are in use."""
 
-    taken: AbstractSet[str]
+    taken: set[str]
     fields: list[ExtraField] = field(default_factory=list)
 
     def keep(self, key: str, value: Any) -> None:
@@ -38,7 +37,7 @@ class Remainder:
             InvalidInputError: Nothing that the store writes could hold it.
         """
         check_utf8(shown(key), key)
-        self.taken |= {key}
+        self.taken.add(key)
         self.fields.append(ExtraField(key, kept_json(shown(key), value)))
 
     def keep_original(self, name: str, value: Any) -> None:
