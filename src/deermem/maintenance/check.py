@@ -18,7 +18,7 @@ from deermem.format.layout import AGENTS, JOURNAL, USERS, bucket_parts, is_windo
 from deermem.maintenance.check_bucket import scan_bucket
 from deermem.maintenance.check_names import case_twins
 from deermem.maintenance.check_scan import Scan
-from deermem.maintenance.findings import CheckReport, Finding, UserReport
+from deermem.maintenance.findings import Action, CheckReport, Finding, UserReport
 from deermem.model.identity import UserId, is_bucket_name
 from deermem.repository.core import RepositoryCore
 from deermem.storage.bucket import Bucket
@@ -130,7 +130,7 @@ def check_root(repository: RepositoryCore, names: Iterable[str] | None) -> tuple
         status = root.statuses().get(USERS)
         if status is None or names == []:
             return ()
-        if scan.is_expected((USERS,), status, EntryKind.DIRECTORY, may_move=False):
+        if scan.is_expected((USERS,), status, EntryKind.DIRECTORY, Action.NONE):
             with scan.noting((USERS,)), root.child(USERS) as users:
                 _look_at_users(scan, users, None if names is None else set(names))
     return tuple(scan.findings)
@@ -143,7 +143,7 @@ def _look_at_users(scan: Scan, users: Directory, names: set[str] | None) -> None
         if names is None and entries[name].kind == EntryKind.FILE:
             scan.add("not-a-bucket", (USERS, name), "is a file, and no user's directory")
             continue
-        scan.is_expected((USERS, name), entries[name], EntryKind.DIRECTORY, may_move=False)
+        scan.is_expected((USERS, name), entries[name], EntryKind.DIRECTORY, Action.NONE)
         if is_windows_device(name):
             scan.add("device-name", (USERS, name), "has the name of a device on Windows, and cannot be there")
     for twins in case_twins(buckets):

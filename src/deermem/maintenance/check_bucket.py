@@ -45,11 +45,10 @@ def scan_bucket(scan: Scan, bucket: Directory) -> None:
     backup = scan.manifest_name + BACKUP_SUFFIX
     kinds = dict.fromkeys((scan.manifest_name, LOCK, JOURNAL, FENCES, backup), EntryKind.FILE)
     kinds.update(dict.fromkeys((RECOVERY, AGENTS, QUARANTINE), EntryKind.DIRECTORY))
-    sound = {
-        name
-        for name, kind in kinds.items()
-        if name in entries and scan.is_expected((name,), entries[name], kind, may_move=name not in _STAY)
-    }
+    sound: set[str] = set()
+    for name in sorted(kinds.keys() & entries.keys()):
+        if scan.is_expected((name,), entries[name], kinds[name], _action_on(name, scan.manifest_name)):
+            sound.add(name)
     scan.manifest_broken = scan.manifest_name in entries and scan.manifest_name not in sound
     scan.has_journal = JOURNAL in entries
     for name, look_at in (
@@ -70,6 +69,13 @@ def scan_bucket(scan: Scan, bucket: Directory) -> None:
         if begins_as_ours(name, scan.manifest_name):
             _note_stray(scan, (name,), entries[name])
     _settle_with_journal(scan, is_missing=scan.manifest_name not in entries)
+
+
+def _action_on(name: str, manifest_name: str) -> Action:
+    """Returns what a repair does about a link, or the like, in the place of a file of ours."""
+    if name in _STAY:
+        return Action.NONE
+    return {manifest_name: Action.NEW_MANIFEST, FENCES: Action.NEW_FENCES}.get(name, Action.SET_ASIDE)
 
 
 def _settle_with_journal(scan: Scan, *, is_missing: bool) -> None:
@@ -156,7 +162,7 @@ def _scan_agents(scan: Scan, agents: Directory) -> None:
             continue
         if status.kind == EntryKind.FILE:
             continue  # named like an agent by chance
-        if scan.is_expected(parts, status, EntryKind.DIRECTORY, may_move=False):
+        if scan.is_expected(parts, status, EntryKind.DIRECTORY, Action.NONE):
             if is_windows_device(name) and not scan.windows_names:
                 scan.add(
                     "device-name", parts, "has the name of a device on Windows, and cannot be read there"
@@ -185,7 +191,7 @@ def _scan_agent(scan: Scan, directory: Directory, agent: AgentName) -> None:
         if begins_as_ours(name, scan.manifest_name):
             _note_stray(scan, (*place, name), entries[name])
     if FACTS in entries and scan.is_expected(
-        (*place, FACTS), entries[FACTS], EntryKind.DIRECTORY, may_move=False
+        (*place, FACTS), entries[FACTS], EntryKind.DIRECTORY, Action.NONE
     ):
         with scan.noting((*place, FACTS)), directory.child(FACTS) as facts:
             scan_facts(scan, facts, agent)

@@ -52,7 +52,7 @@ def look_at_manifest(scan: Scan, bucket: Directory) -> None:
         scan.add("manifest-newer", parts, f"has version {error.found}; this release writes {error.supported}")
     except Corruption as error:
         scan.manifest_broken = True
-        scan.see_any_in(data)
+        scan.manifest_names_revision = scan.see_any_in(data)
         scan.add("manifest-corrupt", parts, error.reason, Action.NEW_MANIFEST, evidence=identity)
     else:
         scan.version = "2.0"

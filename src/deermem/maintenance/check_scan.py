@@ -51,6 +51,8 @@ class Scan:
         self.has_journal = False
         self.disturbed = False
         self.seen_revision = 0
+        self.rumoured_revision = 0
+        self.manifest_names_revision = False
         self._prefix = prefix
 
     def path(self, parts: Parts) -> str:
@@ -73,13 +75,14 @@ class Scan:
 
     def see(self, revision: int) -> None:
         """Notes that somebody may have seen a revision."""
-        if revision <= _BELIEVED:
-            self.seen_revision = max(self.seen_revision, revision)
+        self.seen_revision = max(self.seen_revision, revision)
 
-    def see_any_in(self, data: bytes) -> None:
-        """Notes every revision that a file names which cannot be parsed."""
-        for match in _NAMED_REVISION.finditer(data):
-            self.see(int(match[1] or match[2]))
+    def see_any_in(self, data: bytes) -> bool:
+        """Notes every revision that a file names which cannot be parsed; tells whether there is one."""
+        named = [int(match[1] or match[2]) for match in _NAMED_REVISION.finditer(data)]
+        believed = [revision for revision in named if revision <= _BELIEVED]
+        self.rumoured_revision = max(self.rumoured_revision, *believed, 0)
+        return bool(believed)
 
     def read(self, directory: Directory, parts: Parts, limit: int) -> tuple[bytes, FileIdentity] | None:
         """Reads a file; `None` when it vanished or cannot be read, which is noted.
@@ -110,7 +113,7 @@ class Scan:
         self.add("unreadable", parts, f"cannot be read: {error.strerror or error}")
 
     def is_expected(
-        self, parts: Parts, status: EntryStatus, kind: EntryKind, *, may_move: bool = True
+        self, parts: Parts, status: EntryStatus, kind: EntryKind, action: Action = Action.SET_ASIDE
     ) -> bool:
         """Tells whether an entry is of the right kind; notes if not, or if others have permissions.
 
@@ -118,7 +121,7 @@ class Scan:
             parts: Where it lies.
             status: What it is.
             kind: What it should be.
-            may_move: Whether a repair may set it aside.
+            action: What a repair does about an entry of the wrong kind.
         """
         if status.kind == kind:
             if status.excess:
@@ -127,8 +130,7 @@ class Scan:
                 self.add("permissions", parts, message, Action.TIGHTEN)
             return True
         found = {EntryKind.LINK: "symbolic-link", EntryKind.OTHER: "special-file"}
-        action = Action.SET_ASIDE if may_move else Action.NONE
-        hint = "" if may_move else "; move it by hand, with what is behind it"
+        hint = "" if action else "; move it by hand, with what is behind it"
         self.add(
             found.get(status.kind, "wrong-type"),
             parts,

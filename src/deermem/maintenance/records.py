@@ -2,10 +2,11 @@
 
     {"format": 1, "state": "begun" | "done" | "undone", "revision": 12,
      "entries": [{"path": "agents/…", "kept": "0", "sha256": "…", "kind": "fact-corrupt", "reason": "…",
-                  "movedTo": "agents/…", "replacedBy": "…"}, …]}
+                  "movedTo": "agents/…", "replacedBy": ["…"]}, …]}
 
 Paths are below the user bucket. `kept` is a name beside the record; without `sha256` it is the entry itself,
-moved there: a link, a device or a directory. `movedTo` and `replacedBy` may be missing.
+moved there: a link, a device or a directory. `movedTo` may be missing, and so may `replacedBy`: the SHA-256 of
+what the repair itself put in its place.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class KeptEntry:
     kind: str
     reason: str
     moved_to: str = ""
-    replaced_by: str = ""
+    replaced_by: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -77,7 +78,7 @@ def encode_record(record: Record) -> bytes:
             "reason": entry.reason,
             **({"sha256": entry.sha256} if entry.sha256 else {}),
             **({"movedTo": entry.moved_to} if entry.moved_to else {}),
-            **({"replacedBy": entry.replaced_by} if entry.replaced_by else {}),
+            **({"replacedBy": list(entry.replaced_by)} if entry.replaced_by else {}),
         }
         for entry in record.entries
     ]
@@ -118,14 +119,14 @@ def _entry(document: Mapping[str, Any]) -> KeptEntry:
         kind=_text(document["kind"]),
         reason=_text(document["reason"]),
         moved_to=_text(document.get("movedTo", "")),
-        replaced_by=_text(document.get("replacedBy", "")),
+        replaced_by=tuple(_text(digest) for digest in document.get("replacedBy", [])),
     )
     _check_parts(entry.parts)
     if entry.moved_to:
         _check_parts(entry.moved_parts)
     if not _KEPT.fullmatch(entry.kept):
         raise ValueError(entry.kept)
-    if any(digest and not _DIGEST.fullmatch(digest) for digest in (entry.sha256, entry.replaced_by)):
+    if any(digest and not _DIGEST.fullmatch(digest) for digest in (entry.sha256, *entry.replaced_by)):
         raise ValueError(entry.sha256)
     return entry
 
