@@ -79,6 +79,7 @@ def test_the_options_that_most_commands_have_are_told_of_where_they_are(name: st
         "init",
         "demo",
         "erase-user",
+        "locks",
         "migrate",
         "serve",
         "status",

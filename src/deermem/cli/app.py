@@ -13,6 +13,8 @@ from deermem.cli import (
     clearing,
     demo,
     erase,
+    explain,
+    locks,
     migrate,
     places,
     queries,
@@ -99,6 +101,8 @@ for panel, commands in {
         ("migrate", migrate.migrate),
         ("restore", restore.restore),
         ("erase-user", erase.erase_user),
+        ("locks", locks.locks),
+        ("explain", explain.explain),
     ),
     "Services": (("serve", serve.serve),),
 }.items():

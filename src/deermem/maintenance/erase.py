@@ -14,17 +14,18 @@ from deermem.errors import Corruption, MigrationError, UnsupportedFormat
 from deermem.format.layout import AGENTS, bucket_parts, fact_parts, parse_fact_parts
 from deermem.maintenance.belongings import Belongings, survey
 from deermem.maintenance.bucket_removal import highest_revision, make_unreadable, remove_files, remove_lock
-from deermem.model.changes import ChangeSet, Delta
+from deermem.model.changes import ChangeSet
 from deermem.model.identity import DEFAULT_AGENT, AgentName, Scope, UserId
 from deermem.model.manifest import NO_MANIFEST
+from deermem.model.resolution import Resolution
 from deermem.model.summaries import SummaryPatch
 from deermem.repository import MemoryRepository
 from deermem.storage.bucket import Bucket
 from deermem.storage.engine import Engine
 from deermem.storage.opening import BucketGone
 
+# Without a safety copy: nothing of this is to be taken back.
 _EVERYTHING: Final = ChangeSet(clear_all=True, summaries=SummaryPatch.replace_all(NO_MANIFEST.summaries))
-_NOTHING: Final = Delta(0, "")
 _DAMAGE: Final = (Corruption, UnsupportedFormat, MigrationError)
 
 
@@ -54,7 +55,7 @@ class ErasureReport:
 
 def plan_erasure(repository: MemoryRepository, user_id: str | None) -> ErasureReport:
     """Says what an erasure would remove; nothing is written, and no lock is taken."""
-    user = UserId.parse(user_id)
+    user = repository.parse_user(user_id)
     with repository.engine.opened(user) as bucket:
         if bucket is None:
             return ErasureReport(user)
@@ -74,19 +75,19 @@ def erase_user(repository: MemoryRepository, user_id: str | None) -> ErasureRepo
             still there: without them nobody would know which agents are to be forgotten the next time.
         LockTimeout: Another writer held the lock too long.
     """
-    user = UserId.parse(user_id)
     planned = plan_erasure(repository, user_id)
-    cleared, damage = _NOTHING, ""
+    user, engine = planned.user, repository.engine
+    cleared, damage = Resolution(NO_MANIFEST), ""
     try:
-        cleared = repository.clear_all(user_id)
+        cleared = engine.commit(user, lambda _: _EVERYTHING, supersedes=True).resolution
     except _DAMAGE as error:
         damage = str(error)
     repository.clear_index([Scope(user, agent) for agent in {*planned.agents, DEFAULT_AGENT}])
     report = ErasureReport(user)
-    with suppress(BucketGone), repository.engine.opened(user) as bucket:
+    with suppress(BucketGone), engine.opened(user) as bucket:
         if bucket is not None:
-            report = _erase_bucket(repository.engine, bucket, cleared.revision, damage)
-    repository.engine.cache.forget_user(user)
+            report = _erase_bucket(engine, bucket, cleared.manifest.revision, damage)
+    engine.cache.forget_user(user)
     repository.clear_index([Scope(user, agent) for agent in set(report.agents).difference(planned.agents)])
     facts = {"/".join((*bucket_parts(user), *fact_parts(*key))) for key in cleared.deleted}
     return _together(planned, report, facts)
@@ -94,7 +95,10 @@ def erase_user(repository: MemoryRepository, user_id: str | None) -> ErasureRepo
 
 def _together(planned: ErasureReport, report: ErasureReport, cleared: set[str]) -> ErasureReport:
     """Joins what was found before the memory was cleared, what was cleared, and what was removed after."""
-    removed = {*planned.removed, *report.removed, *cleared}
+    found = {*planned.removed, *report.removed}
+    # A fact that lay in a wrong shard was found there, and is cleared under its own.
+    names = {_agent_and_name(path) for path in found}
+    removed = found | {path for path in cleared if _agent_and_name(path) not in names}
     return replace(
         report,
         removed=tuple(sorted(removed)),
@@ -166,6 +170,11 @@ def _report(
         bucket_removed=bucket_removed,
         damage=damage,
     )
+
+
+def _agent_and_name(path: str) -> tuple[str, str]:
+    above, _, rest = path.partition("/facts/")
+    return above, rest.rpartition("/")[2]
 
 
 def _is_fact(path: str, bucket: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from deermem.errors import InvalidInputError
 from deermem.model.fact import Fact
-from deermem.model.identity import AgentName, Scope, parse_fact_id
+from deermem.model.identity import AgentName, Scope, UserId, parse_fact_id
 from deermem.model.manifest import NO_MANIFEST, Manifest
 from deermem.model.snapshot import Snapshot
 from deermem.model.summaries import Summaries
@@ -113,6 +113,14 @@ class Reads(RepositoryCore):
         so nothing can fail any more.
         """
         return self.engine.cache.since(scope, revision) or self.snapshot(scope)
+
+    def parse_user(self, user_id: str | None) -> UserId:
+        """Returns a user that this store may work on.
+
+        Raises:
+            InvalidInputError: The id breaks a rule, or there is none and the store wants one.
+        """
+        return self._user(user_id)
 
     def cleared_at(self, scope: Scope) -> int:
         """Returns the manifest revision of the scope's last clear, 0 if it was never cleared.

@@ -95,7 +95,8 @@ class SystemLockFile(_Descriptor):
     def holder(self) -> str | None:
         """Names the process that holds the lock; known on Linux, for processes of this host."""
         with suppress(OSError):
-            for entry in locks_on(os.fstat(self._fd), read_table() or ()):
+            status = os.fstat(self._fd)
+            for entry in locks_on(status.st_ino, status.st_dev, read_table() or ()):
                 if not entry.waiting:
                     return f"process {entry.pid} ({command_of(entry.pid) or 'unknown'})"
         return None

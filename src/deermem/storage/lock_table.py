@@ -37,14 +37,16 @@ def parse_locks(text: str) -> list[LockEntry]:
     return entries
 
 
-def locks_on(status: os.stat_result, entries: Iterable[LockEntry]) -> list[LockEntry]:
+def locks_on(inode: int, device: int | None, entries: Iterable[LockEntry]) -> list[LockEntry]:
     """Returns the entries of one file.
 
     Some file systems show processes another device than the table does; then the inode has to do.
     """
-    same = [entry for entry in entries if entry.inode == status.st_ino]
-    device = (os.major(status.st_dev), os.minor(status.st_dev)) if hasattr(os, "major") else None
-    return [entry for entry in same if entry.device == device] or same
+    same = [entry for entry in entries if entry.inode == inode]
+    if device is None or not hasattr(os, "major"):
+        return same
+    pair = (os.major(device), os.minor(device))
+    return [entry for entry in same if entry.device == pair] or same
 
 
 def read_table() -> list[LockEntry] | None:

@@ -20,7 +20,7 @@ from deermem import (
     Upsert,
 )
 from deermem.format.layout import ERASED, FENCES, JOURNAL
-from deermem.maintenance import bucket_removal
+from deermem.maintenance import bucket_removal, erase
 from deermem.maintenance.erase import erase_user
 from deermem.model.identity import FactId
 from deermem.model.manifest import NO_MANIFEST
@@ -236,7 +236,8 @@ def is_a_note_that_is_not_synced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def is_no_clear_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MemoryRepository, "clear_all", lambda self, _: self.snapshot(ALICE))
+    # What is committed in place of the clear changes nothing, and the removal takes its revision for that.
+    monkeypatch.setattr(erase, "_EVERYTHING", ChangeSet())
 
 
 def is_no_mark_of_what_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ from deermem.model.manifest import NO_MANIFEST
 from tests.maintenance.erase.buckets import HOSTS, add_host_files, fill, put
 from tests.search.adapters import DictAdapter
 from tests.support.stores import ALICE, BOB, CODER, JOURNAL, bucket_path, draft, files, interrupt, tree
-from tests.support.watched import call_of
+from tests.support.watched import WatchedFileSystem, call_of
 
 
 def entries(root: Path, user_id: str | None = "alice") -> set[str]:
@@ -265,10 +265,21 @@ def test_an_index_that_does_not_forget_stops_the_erasure_while_the_agents_are_kn
     assert not bucket_path(tmp_path).exists()
 
 
+def test_no_safety_copy_is_made_of_what_is_erased(tmp_path: Path) -> None:
+    fill(tmp_path)
+    disk = WatchedFileSystem(tmp_path)
+    erase_user(MemoryRepository(disk), "alice")
+    made = [call.path for call in disk.calls if call.kind in ("rename", "create", "make_child")]
+    assert made
+    assert not [path for path in made if ".safety" in path]
+
+
 def test_a_strict_store_refuses_to_erase_without_a_user(tmp_path: Path) -> None:
     MemoryRepository(tmp_path).upsert_fact(Scope.of(None), draft("r"))
-    with pytest.raises(InvalidInputError):
-        erase_user(MemoryRepository(tmp_path, strict_user_scope=True), None)
+    strict = MemoryRepository(tmp_path, strict_user_scope=True)
+    for refused in (plan_erasure, erase_user):
+        with pytest.raises(InvalidInputError):
+            refused(strict, None)
     assert (tmp_path / "memory.json").exists()
 
 

@@ -67,7 +67,9 @@ def test_a_writer_that_waits_for_the_lock_that_goes_writes_into_a_new_memory(
             if call_of("unlink", ".memory.fences.json")(call):
                 status = os.stat(bucket_path(tmp_path) / ".memory.lock")
                 waiter.tell()
-                while not any(entry.waiting for entry in locks_on(status, read_table() or ())):
+                while not any(
+                    entry.waiting for entry in locks_on(status.st_ino, status.st_dev, read_table() or ())
+                ):
                     os.sched_yield()
 
         disk.on_call = let_wait
