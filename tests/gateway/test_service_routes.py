@@ -44,6 +44,18 @@ def test_a_corrupt_memory_does_not_make_a_gateway_unready(tmp_path: Path) -> Non
         assert client.get("/api/memory").status_code == 500
 
 
+def test_a_gateway_is_not_ready_where_no_memory_can_be_read(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    manager_at(tmp_path).create_fact("a fact", user_id="alice")
+    with running(manager_at(tmp_path)) as gateway, gateway.client() as client:
+        users.rename(tmp_path / "elsewhere")
+        users.symlink_to("elsewhere")
+        assert client.get("/readyz").status_code == 503
+        users.unlink()
+        (tmp_path / "elsewhere").rename(users)
+        assert client.get("/readyz").status_code == 200
+
+
 def test_a_memory_that_cannot_be_read_does_not_make_a_gateway_unready(tmp_path: Path) -> None:
     manager, disk = watched_manager(tmp_path)
     manager.create_fact("a fact", user_id="default")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from deermem.compat import fact_document
-from deermem.errors import FactNotFoundError, InvalidInputError, MemoryCorruptionError, MemoryManagerError
+from deermem.errors import FactNotFoundError, InvalidInputError, MemoryManagerError
 from deermem.gateway.conditions import Changes, Tags, find_fact
 from deermem.gateway.documents import (
     Rendered,
@@ -200,8 +200,6 @@ class Backend:
                 self._on_store(lambda repository: repository.get_manifest(_NOBODY))
                 return True
             return self._manager.warm() is not False
-        except MemoryCorruptionError:
-            return True
         except (OSError, MemoryManagerError):
             return False
 
