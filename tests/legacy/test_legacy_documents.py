@@ -217,6 +217,12 @@ def test_a_section_that_cannot_be_one_is_refused_with_its_place(user: Any, place
     assert document.summaries["history", "recentMonths"].summary == "kept"
 
 
+def test_a_section_whose_name_has_a_lone_surrogate_is_refused_alone() -> None:
+    document = decode({"user": {"\ud800": "A", "ownSection": "B"}})
+    assert json.loads(refusal_of(document).text) == {"\ud800": "A"}
+    assert document.summaries["user", "ownSection"] == Section("B")
+
+
 def test_a_summary_stays_when_a_key_beside_it_is_refused() -> None:
     document = decode({"user": {"workContext": {"summary": "A", "own": "\ud800", "weight": 2}}})
     assert document.summaries["user", "workContext"] == Section("A", "", '{"weight":2}')
