@@ -53,7 +53,7 @@ LOOSE_FACTS: st.SearchStrategy[Document] = st.fixed_dictionaries(
         "id": st.from_regex(r"fact_[a-z0-9]{8}", fullmatch=True)
         | st.sampled_from(["note:1", "事实", "", None, 7]),
         "category": st.sampled_from(KNOWN_CATEGORIES) | WORDS | st.sampled_from([None, ""]),
-        "confidence": st.floats(-1, 2) | st.sampled_from([None, True, "0.25", "high", 0, 1, 85]),
+        "confidence": st.sampled_from([None, True, "0.25", "high", 0, 1, 85, -1]) | st.floats(-1, 2),
         "topics": st.lists(WORDS, max_size=3) | WORDS,
         "source": st.sampled_from(["manual", "import", "unknown", "thread_1", None, 5]),
         "createdAt": STAMPS | st.sampled_from([None, ""]),
@@ -62,7 +62,7 @@ LOOSE_FACTS: st.SearchStrategy[Document] = st.fixed_dictionaries(
         "color": st.none() | st.integers(-9, 9) | st.lists(TEXT, max_size=2),
     },
 )
-LOOSE_LISTS: st.SearchStrategy[list[Document]] = st.lists(LOOSE_FACTS, max_size=5).filter(
+LOOSE_LISTS: st.SearchStrategy[list[Document]] = st.lists(LOOSE_FACTS, min_size=2, max_size=6).filter(
     lambda facts: len({content_of(fact) for fact in facts}) == len(facts) and ids_are_unique(facts)
 )
 LOOSE_DOCUMENTS: st.SearchStrategy[Document] = st.fixed_dictionaries(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import threading
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -178,15 +179,26 @@ def test_outcomes_come_in_the_order_of_the_buckets(tmp_path: Path, jobs: int) ->
 
 def test_users_are_migrated_only_a_little_ahead_of_who_asks(tmp_path: Path) -> None:
     users = [f"user{number:02}" for number in range(20)]
-    put_users(tmp_path, *users, count=1)
+    root, other = tmp_path / "root", tmp_path / "other"
+    put_users(root, *users, count=1)
+    put_users(other, *USERS)
     done: list[None] = []
-    outcomes = migrate_users(MemoryRepository(tmp_path), users, jobs=2, progress=lambda: done.append(None))
+    all_are_ahead = threading.Event()
+
+    def count() -> None:
+        done.append(None)
+        if len(done) == 5:
+            all_are_ahead.set()
+
+    outcomes = migrate_users(MemoryRepository(root), users, jobs=2, progress=count)
     assert isinstance(outcomes, Generator)
     with closing(outcomes):
         assert next(outcomes).status is Status.MIGRATED
-    assert 1 <= len(done) <= 5
-    after = [manifest(tmp_path, user)["version"] for user in users]
-    assert after == ["2.0"] * len(done) + ["1.0"] * (20 - len(done))
+        assert all_are_ahead.wait(30)
+        migrate_all(other)  # while this goes on, others could be migrated
+    assert len(done) == 5
+    after = [manifest(root, user)["version"] for user in users]
+    assert after == ["2.0"] * 5 + ["1.0"] * 15
 
 
 def test_progress_is_told_of_each_user_once(tmp_path: Path) -> None:
