@@ -10,6 +10,7 @@ import typer
 from deermem.cli import backup as saving
 from deermem.cli import (
     changes,
+    check,
     clearing,
     demo,
     erase,
@@ -98,6 +99,7 @@ for panel, commands in {
         ("import", transfer.import_document),
     ),
     "Operations": (
+        ("check", check.check),
         ("migrate", migrate.migrate),
         ("restore", restore.restore),
         ("erase-user", erase.erase_user),
@@ -108,6 +110,9 @@ for panel, commands in {
 }.items():
     for name, command in commands:
         app.command(name, rich_help_panel=panel)(command)
+
+for alias in ("doctor", "fsck"):
+    app.command(alias, hidden=True)(check.check)
 
 app.add_typer(_summaries, name="summaries", rich_help_panel="Summaries")
 app.add_typer(_backup, name="backup", rich_help_panel="Operations")

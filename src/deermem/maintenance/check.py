@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
-from deermem.errors import Corruption
+from deermem.errors import Corruption, UnsupportedFormat
 from deermem.format.layout import AGENTS, JOURNAL, USERS, bucket_parts, is_windows_device
 from deermem.maintenance.check_bucket import scan_bucket
 from deermem.maintenance.check_names import case_twins
@@ -22,6 +22,7 @@ from deermem.maintenance.findings import Action, CheckReport, Finding, UserRepor
 from deermem.model.identity import UserId, is_bucket_name
 from deermem.repository.core import RepositoryCore
 from deermem.storage.bucket import Bucket
+from deermem.storage.erasures import erased_at
 from deermem.storage.port import Directory, EntryKind, EntryStatus
 
 _TRIES: Final = 4
@@ -95,6 +96,8 @@ def scan_once(repository: RepositoryCore, user: UserId, bucket: Bucket | None = 
     engine = repository.engine
     windows = engine.file_system.windows_names
     scan = Scan(user, bucket_parts(user), engine.manifest_name, engine.now(), windows_names=windows)
+    with suppress(OSError, Corruption, UnsupportedFormat):
+        scan.see(erased_at(engine.file_system, user))
     if bucket is not None:
         scan_bucket(scan, bucket.directory)
         return scan

@@ -15,6 +15,7 @@ from deermem.format.layout import (
     LOCK,
     QUARANTINE,
     RECOVERY,
+    SAFETY,
     is_windows_device,
 )
 from deermem.maintenance.check_facts import scan_facts
@@ -36,7 +37,7 @@ from deermem.storage.port import Directory, EntryKind, EntryStatus, FileTooLarge
 # What a transaction that waits to be completed explains.
 _EXPLAINED: Final = frozenset(["fact-ahead", "fact-edited", "fences-ahead", "manifest-missing"])
 # A person may have put a link here on purpose, and what is behind it is not ours to judge.
-_STAY: Final = frozenset([LOCK, AGENTS, QUARANTINE])
+_STAY: Final = frozenset([LOCK, AGENTS, QUARANTINE, SAFETY])
 
 
 def scan_bucket(scan: Scan, bucket: Directory) -> None:
@@ -44,7 +45,7 @@ def scan_bucket(scan: Scan, bucket: Directory) -> None:
     entries = bucket.statuses()
     backup = scan.manifest_name + BACKUP_SUFFIX
     kinds = dict.fromkeys((scan.manifest_name, LOCK, JOURNAL, FENCES, backup), EntryKind.FILE)
-    kinds.update(dict.fromkeys((RECOVERY, AGENTS, QUARANTINE), EntryKind.DIRECTORY))
+    kinds.update(dict.fromkeys((RECOVERY, AGENTS, QUARANTINE, SAFETY), EntryKind.DIRECTORY))
     sound: set[str] = set()
     for name in sorted(kinds.keys() & entries.keys()):
         if scan.is_expected((name,), entries[name], kinds[name], _action_on(name, scan.manifest_name)):
@@ -61,7 +62,13 @@ def scan_bucket(scan: Scan, bucket: Directory) -> None:
     if backup in sound:
         is_legacy = scan.version == "1.0"
         look_at_backup(scan, bucket, (backup,), DEFAULT_AGENT, has_source=is_legacy)
-    for name, look in ((RECOVERY, _scan_recovery), (QUARANTINE, _scan_quarantine), (AGENTS, _scan_agents)):
+    looks = {
+        RECOVERY: _scan_recovery,
+        QUARANTINE: _scan_quarantine,
+        SAFETY: _scan_safety,
+        AGENTS: _scan_agents,
+    }
+    for name, look in looks.items():
         if name in sound:
             with scan.noting((name,)), bucket.child(name) as directory:
                 look(scan, directory)
@@ -126,6 +133,12 @@ def _scan_quarantine(scan: Scan, quarantine: Directory) -> None:
         scan.is_expected(parts, status, EntryKind.DIRECTORY)
         with scan.noting(parts), quarantine.child(name) as directory:
             _look_at_record(scan, directory, parts)
+
+
+def _scan_safety(scan: Scan, safety: Directory) -> None:
+    """Looks at the copies that `deermem undo` works from."""
+    for name, status in safety.statuses().items():
+        scan.is_expected((SAFETY, name), status, EntryKind.FILE)
 
 
 def _look_at_record(scan: Scan, directory: Directory, parts: Parts) -> None:

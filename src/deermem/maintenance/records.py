@@ -5,8 +5,8 @@
                   "movedTo": "agents/…", "replacedBy": ["…"]}, …]}
 
 Paths are below the user bucket. `kept` is a name beside the record; without `sha256` it is the entry itself,
-moved there: a link, a device or a directory. `movedTo` may be missing, and so may `replacedBy`: the SHA-256 of
-what the repair itself put in its place.
+moved there: a link, a device or a directory. `movedTo` may be missing, and so may `replacedBy`, the SHA-256
+of what the repair itself put in its place.
 """
 
 from __future__ import annotations

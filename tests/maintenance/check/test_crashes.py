@@ -27,7 +27,7 @@ pytestmark = pytest.mark.crash
 BUCKET = "users/alice"
 FACTS = f"{BUCKET}/agents/__default__/facts"
 USER = UserId.parse("alice")
-SAMPLE = 12
+SAMPLE, WHOLE = 12, 300  # states of the disk at each stop
 Files = Mapping[str, bytes]
 
 
@@ -131,7 +131,7 @@ def stops(disk: SimulatedDisk, work: Callable[[SimulatedDisk, str], object]) -> 
 
 def survivors(stop: SimulatedDisk, whole: bool) -> Iterator[SimulatedDisk]:
     yield stop.fork()
-    for loss in stop.crash_states(None if whole else SAMPLE):
+    for loss in stop.crash_states(WHOLE if whole else SAMPLE):
         yield loss.disk
 
 

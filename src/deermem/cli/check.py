@@ -1,0 +1,164 @@
+"""`check`: what is wrong with a store, mending it, and undoing that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deermem.cli.exits import ExitCode, Report, UsageError
+from deermem.cli.findings import drawn_findings, finding_cells, finding_document, summary_of
+from deermem.cli.options import UserOptions, with_options
+
+if TYPE_CHECKING:
+    from deermem.maintenance.findings import CheckReport, Finding
+    from deermem.maintenance.repair import Repaired
+    from deermem.model.identity import UserId
+    from deermem.repository import MemoryRepository
+
+
+@with_options(UserOptions)
+def check(
+    options: UserOptions,
+    time: Annotated[
+        str | None,
+        typer.Argument(metavar="[TIME]", show_default=False, help="Which repair to undo; else the last."),
+    ] = None,
+    all_users: Annotated[bool, typer.Option("--all-users", help="Check every user.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Put back what a repair set aside.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Read everything, change nothing, and say what is wrong.
+
+    Exits with 1 if there is a warning or an error. With --repair it names what it would do, asks, and
+    mends; what it takes away is kept in .quarantine, and --undo puts it back.
+    """
+    if all_users and (options.user_id is not None or options.no_user):
+        raise UsageError("--all-users goes with neither --user-id nor --no-user")
+    if undo and (repair or all_users):
+        raise UsageError("--undo goes with neither --repair nor --all-users")
+    if time is not None and not undo:
+        raise UsageError("a time goes with --undo only")
+    with options.repository() as repository:
+        if undo:
+            _undo(options, repository, time)
+            return
+        report = _look(repository, options, all_users=all_users)
+        if repair:
+            report = _repair(options, repository, report, all_users=all_users, yes=yes)
+        else:
+            _show(options, repository.storage_root, report, {})
+    _exit_after(report)
+
+
+def _look(repository: MemoryRepository, options: UserOptions, *, all_users: bool) -> CheckReport:
+    from deermem.maintenance.check import check_store, check_user
+
+    return check_store(repository) if all_users else check_user(repository, options.user)
+
+
+def _exit_after(report: CheckReport) -> None:
+    from deermem.maintenance.findings import Severity
+
+    if report.worst > Severity.NOTE:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _show(options: UserOptions, root: str, report: CheckReport, more: dict[str, Any]) -> None:
+    findings = report.findings
+    options.out.show(
+        {
+            "storageRoot": root,
+            "worst": report.worst.name.lower() if findings else None,
+            "users": [
+                {
+                    "userId": each.user.raw,
+                    "directory": each.directory,
+                    "version": each.version or None,
+                    "revision": each.revision,
+                    "facts": each.facts,
+                }
+                for each in report.users
+            ],
+            "findings": [finding_document(each) for each in findings],
+            **more,
+        },
+        lines=map("\t".join, map(finding_cells, findings)),
+        brief=[each.path for each in findings if each.severity],
+        drawn=lambda: drawn_findings(findings),
+    )
+    options.out.note(summary_of(report))
+
+
+def _repair(
+    options: UserOptions, repository: MemoryRepository, report: CheckReport, *, all_users: bool, yes: bool
+) -> CheckReport:
+    """Names every repair, asks, mends, and looks again."""
+    from deermem.cli.asking import confirmed
+    from deermem.maintenance.repair import repair_user, tighten_way
+
+    planned = [finding for finding in report.findings if finding.action]
+    done: list[Repaired] = []
+    failed: list[str] = []
+    if planned:
+        for finding in planned:
+            options.out.note(f"{finding.path}: {finding.kind}: {finding.repair}")
+        if not yes:
+            confirmed(f"Do this, {len(planned)} in all?", "add --yes to repair without a question")
+        failed += tighten_way(repository, report.of_root)
+        for each in report.users:
+            approved = [finding for finding in each.findings if finding.action]
+            if approved:
+                done.append(repair_user(repository, each.user, approved))
+        report = _look(repository, options, all_users=all_users)
+    failed += [path for each in done for path in each.failed]
+    more: dict[str, Any] = {
+        "repaired": [finding_document(each) for each in _mended(planned, report)],
+        "setAside": [each.set_aside for each in done if each.set_aside],
+        "failed": failed,
+    }
+    _show(options, repository.storage_root, report, more)
+    for place in more["setAside"]:
+        options.out.note(f"What was taken away is in {repository.storage_root}/{place}")
+    for path in failed:
+        options.out.note(f"Warning: {path} could not be changed")
+    return report
+
+
+def _mended(planned: list[Finding], report: CheckReport) -> list[Finding]:
+    left = {(finding.kind, finding.path) for finding in report.findings}
+    return [finding for finding in planned if (finding.kind, finding.path) not in left]
+
+
+def _undo(options: UserOptions, repository: MemoryRepository, time: str | None) -> None:
+    from deermem.maintenance.undo import undo_repair
+    from deermem.model.identity import UserId
+
+    user: UserId = UserId.parse(options.user)
+    root = repository.storage_root
+    try:
+        undone = undo_repair(repository, user, time)
+    except FileNotFoundError:
+        raise UsageError(f"nothing is stored of the user {user}") from None
+    problems = [
+        Report("UndoRefused", f"{root}/{path} is not as the repair left it", _KEPT_HINT, ExitCode.CONFLICT)
+        for path in undone.refused
+    ]
+    options.out.show(
+        {
+            "quarantine": undone.place,
+            "restored": list(undone.restored),
+            "left": list(undone.left),
+            "problems": [problem.document()["error"] for problem in problems],
+        },
+        lines=[
+            *(f"Put back {path}" for path in undone.restored),
+            *(f"Left as it is, since it went on: {path}" for path in undone.left),
+        ],
+        brief=undone.restored,
+    )
+    options.out.exit_if(problems)
+
+
+_KEPT_HINT = "nothing was changed; move that file away, or take what you need from the quarantine"
