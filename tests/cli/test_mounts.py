@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deermem.cli.mounts import Mount, lock_warning, mount_of, parse_mountinfo
+from deermem.storage.mounts import Mount, lock_warning, mount_of, parse_mountinfo
 
 TABLE = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,errors=continue

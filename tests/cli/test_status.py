@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deermem.cli.ownership import ownership_warning
+from deermem.storage.ownership import ownership_warning
 from tests.cli.conftest import CommandLine
 
 
@@ -133,3 +133,25 @@ def test_an_interrupted_transaction_is_completed_and_told_of_once(cli: CommandLi
     found = cli.ok("status", "--json").json["memories"][0]
     assert (found["journal"], found["facts"], found["revision"]) == ("completed", 2, 2)
     assert cli.ok("status", "--json").json["memories"][0]["journal"] == "none"
+
+
+def test_status_tells_what_the_probe_found_and_leaves_nothing_behind(cli: CommandLine) -> None:
+    assert "not tried: there is no such directory yet" in cli.ok("status").out
+    cli.add("x")
+    before = cli.tree()
+    found = cli.ok("status", "--json").json["probe"]
+    assert {name: found[name] for name in ("locks", "replaces", "syncsFiles")} == dict.fromkeys(
+        ("locks", "replaces", "syncsFiles"), True
+    )
+    assert "locks work, renames work, syncs work" in cli.ok("status").out
+    assert cli.tree() == before
+    assert sorted(path.name for path in cli.root.iterdir()) == ["users"]
+
+
+def test_status_warns_of_locks_that_do_not_exclude(cli: CommandLine) -> None:
+    cli.add("x")
+    cli.monkeypatch.setattr("deermem.storage.filesystem.probe.try_lock", lambda _: True)
+    result = cli.ok("status")
+    assert "locks do NOT work" in result.out
+    assert "Warning: " in result.err
+    assert "two writers can overwrite each other" in result.err

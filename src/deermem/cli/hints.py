@@ -8,8 +8,8 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from deermem.cli.exits import Report
-from deermem.cli.ownership import foreign_owner
 from deermem.errors import DeerMemError, FactNotFoundError
+from deermem.storage.ownership import foreign_owner
 
 if TYPE_CHECKING:
     from deermem.cli.options import StoreOptions

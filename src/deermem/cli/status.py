@@ -80,8 +80,20 @@ def _root_rows(root: Root, users: Sequence[UserId] | None) -> list[tuple[str, st
     rows = [("storage root", root.path), ("", state)]
     if root.mount is not None:
         rows.append(("file system", f"{root.mount.type}, {root.mount.source} on {root.mount.point}"))
+    rows.append(("probe", _probe(root)))
     rows.append(("users", _names(users) if users else _known(None if users is None else 0)))
     return rows
+
+
+def _probe(root: Root) -> str:
+    if root.probe.skipped or root.probe.failure:
+        return f"not tried: {root.probe.skipped or root.probe.failure}"
+    known = (
+        ("locks", root.probe.locks),
+        ("renames", root.probe.replaces),
+        ("syncs", root.probe.syncs_files and root.probe.syncs_directories is not False),
+    )
+    return ", ".join(f"{name} {'work' if works else 'do NOT work'}" for name, works in known)
 
 
 def _names(users: Sequence[UserId]) -> str:

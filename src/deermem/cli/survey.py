@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deermem.cli.exits import ExitCode, Report, report_of
-from deermem.cli.mounts import Mount, lock_warning, mount_of, parse_mountinfo
-from deermem.cli.ownership import foreign_owner, is_writable
 from deermem.errors import DeerMemError
 from deermem.format.layout import DEFAULT_MANIFEST, JOURNAL, bucket_parts
 from deermem.model.identity import AgentName, Scope, UserId
 from deermem.repository import MemoryRepository
+from deermem.storage.filesystem.probe import ProbeReport, probe
+from deermem.storage.mounts import Mount, mounted_at
+from deermem.storage.ownership import foreign_owner, is_writable
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class Root:
     exists: bool
     writable: bool
     mount: Mount | None
+    probe: ProbeReport
     warnings: list[str] = field(default_factory=list)
     problems: list[Report] = field(default_factory=list)
 
@@ -41,7 +43,20 @@ class Root:
                 "source": self.mount.source,
                 "mountPoint": self.mount.point,
             }
+        document["probe"] = self._probe_document()
         return document
+
+    def _probe_document(self) -> dict[str, Any]:
+        found = {
+            "skipped": self.probe.skipped or self.probe.failure or None,
+            "locks": self.probe.locks,
+            "replaces": self.probe.replaces,
+            "syncsFiles": self.probe.syncs_files,
+            "syncsDirectories": self.probe.syncs_directories,
+            "timestampNs": self.probe.timestamp_ns,
+            "ignoresCase": self.probe.ignores_case,
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
 
 @dataclass(slots=True)
@@ -88,18 +103,16 @@ def survey_root(path: str) -> Root:
     nearest = path
     while not os.path.lexists(nearest) and os.path.dirname(nearest) != nearest:
         nearest = os.path.dirname(nearest)
-    mount = mount_of(nearest, parse_mountinfo(_mountinfo()))
-    root = Root(path, nearest == path, is_writable(nearest), mount)
+    mount = mounted_at(nearest)
+    root = Root(path, nearest == path, is_writable(nearest), mount, probe(path))
     foreign = foreign_owner(path)
     if not root.writable:
         read_only = f"{mount.point} is mounted read-only" if mount and mount.read_only else ""
         hint = foreign or read_only
         what = "not writable" if os.path.isdir(nearest) else "not a directory"
         root.problems.append(Report("NotWritable", f"{nearest} is {what}", hint, ExitCode.FAILED))
-    elif foreign:
-        root.warnings.append(foreign)
-    if mount is not None and (warning := lock_warning(mount)):
-        root.warnings.append(f"{path} is on {mount.type}: {warning}")
+    else:
+        root.warnings += root.probe.warnings
     return root
 
 
@@ -146,12 +159,3 @@ def survey_user(repository: MemoryRepository, user: UserId) -> Memory:
     elif memory.revision is not None:
         memory.journal = "none"
     return memory
-
-
-def _mountinfo() -> str:
-    """Returns the system's table of mounts; empty where there is none."""
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
-    except OSError:
-        return ""

@@ -19,6 +19,7 @@ from deermem.manager.proposal import Admission
 from deermem.manager.twins import MemoryManager
 from deermem.model.fact import Source
 from deermem.repository import MemoryRepository
+from deermem.storage.filesystem.probe import warn_once
 
 T = TypeVar("T")
 
@@ -60,6 +61,8 @@ class ManagerCore(MemoryManager):
         self.config = backend_config
         self.mode = mode
         self.repository = open_repository(backend_config) if repository is None else repository
+        if repository is None:
+            warn_once(self.repository.storage_root)
         self._lifetime = Lifetime()
         self._threads = OffLoop(self._lifetime)
         self._extractor = (

@@ -1,4 +1,4 @@
-"""Which file system a directory lies on, and what that means for locks. Nothing here reads a file.
+"""Which file system a directory lies on, and what that means for locks.
 
 The judgements were measured, each with two hosts on one mount: whether a second host gets a lock that
 the first one holds, and whether it reads what was just written.
@@ -6,6 +6,7 @@ the first one holds, and whether it reads what was just written.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -59,6 +60,15 @@ def parse_mountinfo(text: str) -> list[Mount]:
             options = (*fields[5].split(","), *(about[2].split(",") if len(about) > 2 else ()))
             mounts.append(Mount(_unescaped(fields[4]), about[0], _unescaped(about[1]), options))
     return mounts
+
+
+def mounted_at(path: str) -> Mount | None:
+    """Returns the mount that a directory lies on; `None` where the system has no table of mounts."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            return mount_of(os.path.realpath(path), parse_mountinfo(file.read()))
+    except OSError:
+        return None
 
 
 def mount_of(path: str, mounts: Iterable[Mount]) -> Mount | None:
