@@ -7,7 +7,7 @@ CLI := $(VENV)/.installed-cli
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv lint types imports test demo bench crash stress docs changelog lock clean
+.PHONY: help venv lint types imports test demo bench crash simulate stress docs changelog lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ bench: $(DEV) ## measure speed against its floors (ARGS=…)
 crash: $(DEV) ## explore every crash on the simulated disk, and the deep properties
 	$(BIN)/python -m pytest -n auto -m crash --whole --hypothesis-profile deep --timeout 0 $(ARGS)
 
+simulate: $(DEV) ## run schedules of several processes (SEEDS="100000", or SEEDS="first count")
+	$(BIN)/python -m deermem.testing.simulation $(SEEDS)
+
 stress: $(DEV) ## run the tests that take minutes
 	$(BIN)/python -m pytest -m stress --timeout 1800 $(ARGS)
 
@@ -50,7 +53,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-versio
 	--no-emit-index-url --no-header --no-annotate
 
 lock: $(DEV) ## resolve requirements/*.txt again (ARGS=--upgrade)
-	$(LOCK) --extra cli --extra server --group dev --output-file requirements/dev.txt $(ARGS)
+	$(LOCK) --extra cli --extra server --extra testing --group dev --output-file requirements/dev.txt $(ARGS)
 	$(LOCK) --extra cli --group build --constraint requirements/dev.txt --output-file requirements/cli.txt $(ARGS)
 
 clean: ## remove .venv, caches and builds

@@ -109,6 +109,15 @@ class PowerLosses:
 
         return islice(tries(), count)
 
+    def one(self, rng: random.Random) -> PowerLoss:
+        """Returns one tree; how much of what may be lost is lost is a matter of chance, too."""
+        luck = rng.choice((0.9, 0.5, 0.1))
+
+        def choose(options: Sequence[T]) -> T:
+            return options[0] if rng.random() < luck else rng.choice(options)
+
+        return next(self._trees(_Pick(choose), _Pick(choose), set()))
+
     def _nearly(self, usual: int, seen: set[Hashable]) -> Iterator[PowerLoss]:
         same = _Pick(itemgetter(usual))
         yield from self._trees(same, same, seen)

@@ -107,6 +107,11 @@ class SimulatedDisk:
                 seen.add(key)
                 yield Survivor(self._with_state(loss.state), loss.lost, key)
 
+    def crash_state(self, rng: random.Random) -> Survivor:
+        """Returns one disk that a loss of power may leave."""
+        loss = PowerLosses(self.state).one(rng)
+        return Survivor(self._with_state(loss.state), loss.lost, loss.state.digest())
+
     def settle(self) -> None:
         """Makes everything durable, as time does."""
         self.state.settle()

@@ -48,8 +48,13 @@ class SimulatedFileSystem(SimulatedProcess):
 
     def make_root(self) -> None:
         """Makes the storage root and syncs the directory above it."""
+        def effect() -> None:
+            # Another process may have come first since it was seen to be missing.
+            if self.disk.find(TOP, ROOT) is None:
+                self.disk.state.make_directory(TOP, ROOT)
+
         if self.disk.find(TOP, ROOT) is None:
-            self.perform(StepKind.MKDIR, ROOT, lambda: self.disk.state.make_directory(TOP, ROOT))
+            self.perform(StepKind.MKDIR, ROOT, effect)
         self.change(StepKind.SYNC, "..", lambda: self.disk.state.sync_directory(TOP))
 
     def accept_root(self) -> None:
