@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -11,6 +12,7 @@ import pytest
 
 from deermem import (
     ChangeSet,
+    CommitInDoubt,
     Corruption,
     FactDraft,
     ManifestConflict,
@@ -25,7 +27,7 @@ from deermem.maintenance.erase import erase_user
 from deermem.model.identity import FactId
 from deermem.model.manifest import NO_MANIFEST
 from deermem.storage import erasures
-from deermem.testing.disk_steps import SimulatedDeath, Step, StepKind
+from deermem.testing.disk_steps import Fault, SimulatedDeath, Step, StepKind
 from deermem.testing.simulated_disk import SimulatedDisk
 
 ALICE: Final = Scope.of("alice")
@@ -271,3 +273,31 @@ def test_a_damaged_memory_that_is_not_made_unreadable_first_shows_half(
         test_an_interrupted_erasure_of_a_damaged_memory_shows_no_half_of_it(
             ".memory.fences.json", b"[", whole=False
         )
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("late", [False, True], ids=["instead of the call", "after the call"])
+def test_any_call_of_an_erasure_may_fail_and_the_next_one_completes_it(late: bool) -> None:
+    disk = filled({**HOSTS, **LEGACY})
+    base = open_store(disk.fork()).get_manifest("alice").revision
+    process = disk.fork().process("counting")
+    erase_user(MemoryRepository(process, new_token=lambda: "e" * 32, clock=disk.now), "alice")
+    failures = 0
+    for step in list(process.steps):
+        if late and not step.changing:
+            continue
+        running = disk.fork()
+        failing = running.process("eraser")
+        failing.faults.append(Fault.at(step.index, errno.EIO, after=late))
+        store = MemoryRepository(failing, new_token=lambda: "e" * 32, clock=disk.now)
+        try:
+            erase_user(store, "alice")
+        except OSError as error:
+            assert error.errno == errno.EIO or isinstance(error, CommitInDoubt)  # noqa: PT017 - the loop goes on
+            failures += 1
+        assert not failing.handles, step
+        assert not running.locks, step
+        if seen_in(running.fork()) == "empty":
+            check_late_write(running, base)
+        check_repeated(running, HOSTS)
+    assert failures > 10
