@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from deermem import DeerMem
-from deermem.gateway.auth import AuthSettings, make_authenticator
+from deermem.gateway.auth import Authenticator, AuthSettings, make_authenticator
 from deermem.gateway.limits import LimitSettings
 from deermem.gateway.serve import GatewayServer
 from deermem.gateway.settings import GatewaySettings
@@ -73,14 +73,14 @@ class Running:
 def running(
     manager: MemoryManager,
     *,
-    auth: AuthSettings | None = None,
+    auth: AuthSettings | Authenticator | None = None,
     limits: LimitSettings | None = None,
     **settings: Any,
 ) -> Iterator[Running]:
     """Serves a manager while the block runs, and stops in order."""
     server = GatewayServer(
         manager,
-        make_authenticator(auth or AuthSettings()),
+        make_authenticator(auth or AuthSettings()) if isinstance(auth, AuthSettings | None) else auth,
         GatewaySettings(port=0, **settings),
         limits or LimitSettings(),
     )

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from deermem.gateway.auth import AuthSettings, Mode, Role
+from deermem.gateway.auth import AuthSettings, Caller, Mode, Role
+from deermem.gateway.auth.caller import Connection
+from deermem.gateway.limits import LimitSettings
 from tests.gateway.conftest import SECRET
-from tests.gateway.servers import Client, Running, body_of, manager_at, refused, running
+from tests.gateway.servers import PATIENCE, Client, Running, body_of, manager_at, refused, running
 from tests.manager.managers import watched_manager
 from tests.support.threads import in_thread
 from tests.support.watched import Call
@@ -42,6 +44,34 @@ def test_a_corrupt_memory_does_not_make_a_gateway_unready(tmp_path: Path) -> Non
     with running(manager_at(tmp_path)) as gateway, gateway.client() as client:
         assert client.get("/readyz").status_code == 200
         assert client.get("/api/memory").status_code == 500
+
+
+class Hanging:
+    """Knows nobody before it is told to."""
+
+    identifying_headers = ("Authorization",)
+
+    def __init__(self) -> None:
+        self.told = threading.Event()
+
+    def authenticate(self, _: Connection, /) -> Caller:
+        assert self.told.wait(PATIENCE)
+        return Caller("alice", Role.USER, "alice")
+
+    def allows_listening_on(self, host: str, /) -> None:
+        raise AssertionError(host)
+
+
+def test_a_disk_that_hangs_with_the_credentials_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    hanging = Hanging()
+    limits = LimitSettings(request_seconds=1)
+    with running(manager_at(tmp_path), auth=hanging, limits=limits) as gateway, gateway.client() as client:
+        try:
+            assert client.get("/api/memory").status_code == 504
+            assert client.get("/healthz").status_code == 200
+        finally:
+            hanging.told.set()
+        assert client.get("/api/memory").status_code == 200
 
 
 def test_a_gateway_is_not_ready_where_no_memory_can_be_read(tmp_path: Path) -> None:

@@ -75,11 +75,11 @@ def _add_layers(app: FastAPI, gateway: Gateway, authenticator: Authenticator, li
     """Puts layers around an application; the one that is added last is the outermost."""
     identifying = authenticator.identifying_headers
     app.add_middleware(BodyLimit, limit=limits.body_bytes)
-    app.add_middleware(TimeLimit, seconds=limits.request_seconds)
     if identifying:  # else there is one caller, and nobody to protect from it
         rates = CallerRates(limits.requests_per_minute, limits.burst)
         app.add_middleware(RateLimit, rates=rates)
     app.add_middleware(Identification, authenticator=authenticator)
+    app.add_middleware(TimeLimit, seconds=limits.request_seconds)  # credentials may be on a disk that hangs
     app.add_middleware(BrowserGuard, only_loopback=not identifying, origins=gateway.settings.allowed_origins)
     app.add_middleware(PrivateAnswers, identifying_headers=identifying)
     app.add_middleware(Counting, metrics=gateway.metrics)
