@@ -111,7 +111,7 @@ def _scan_recovery(scan: Scan, recovery: Directory) -> None:
         if scan.has_journal and (seen is None or name.startswith(seen.operation)):
             continue  # what a journal needs that cannot be read is unknown
         if is_staged_name(name) and status.kind == EntryKind.FILE:
-            message = "was staged by a writer that died before its change counted; the next write removes it"
+            message = "is of a writer that died, or is at work, and does not count; the next write removes it"
             scan.add("recovery-leftover", parts, message, Action.SWEEP, evidence=status.identity)
         elif is_kept_name(name) and status.kind == EntryKind.DIRECTORY:
             message = "holds old files of a change of the predecessor that came to its end"

@@ -80,10 +80,8 @@ class Plan:
         )
 
     def _replacements(self, item: Item) -> tuple[str, ...]:
-        images: list[bytes] = []
-        if item.parts == (FENCES,):
-            images = [data for parts, data in self.writes if parts == (FENCES,)]
-        elif item.finding.action == Action.NEW_MANIFEST and self.manifest is not None:
+        images = [data for parts, data in self.writes if parts == item.parts]
+        if item.finding.action == Action.NEW_MANIFEST and self.manifest is not None:
             images = [encode_manifest(self.manifest), self.last_manifest()]
         return tuple(dict.fromkeys(sha256(data).hexdigest() for data in images))
 

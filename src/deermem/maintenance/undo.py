@@ -98,6 +98,8 @@ class _Undo:
         early = [step for step in self._steps if step not in late]
         for step in early:
             self._put_back(step)
+        back = {step.entry.parts for step in self._steps}
+        self._moved = [parts for parts in self._moved if parts not in back]
         self._advance()
         # A journal stands in the way of every read and write, so it comes back last.
         for step in sorted(late, key=lambda each: each.entry.parts == (JOURNAL,)):
@@ -119,9 +121,10 @@ class _Undo:
                 self._refused.append(path)
             return
         if entry.moved_to:
-            if self._digest_at(entry.moved_parts) == entry.sha256:
+            moved = self._digest_at(entry.moved_parts)
+            if moved == entry.sha256:
                 self._moved.append(entry.moved_parts)
-            elif self._digest_at(entry.moved_parts) != _ABSENT:
+            elif moved not in (_ABSENT, *self._originals_of(entry.moved_to)):
                 self._refused.append(self._bucket.path_of(entry.moved_parts))
         if lies == entry.sha256:
             return
@@ -134,6 +137,10 @@ class _Undo:
             self._refused.append(self._bucket.path_of((*self._place, entry.kept)))
         else:
             self._steps.append(Step(entry, data, is_replacing))
+
+    def _originals_of(self, path: str) -> list[str]:
+        """Returns what lay at a path before the repair."""
+        return [entry.sha256 for entry in self._record.entries if entry.path == path]
 
     def _digest_at(self, parts: Parts) -> str:
         """Returns the SHA-256 of what lies there, or says that nothing or something else does."""
