@@ -7,6 +7,7 @@ The store itself never looks at the environment: who builds a `MemoryRepository`
 | `DEERMEM_DATA_DIR` | the storage root | `~/.deermem` |
 | `DEERMEM_USER_ID` | the user | `default` |
 | `DEERMEM_LOCK_TIMEOUT` | how long a writer waits for its turn, 1 to 120 seconds | 10 |
+| `DEERMEM_UNDO_DAYS` | how long what a clear, an import or a restore replaced is kept, in days | 7 |
 | `DEERMEM_MAX_FACTS` and so on | the setting of `DeerMemConfig` with that name | its default |
 
 An empty variable counts as none.
@@ -27,11 +28,14 @@ from deermem.format.layout import DEFAULT_MANIFEST, check_manifest_name
 DATA_DIR: Final = "DEERMEM_DATA_DIR"
 USER_ID: Final = "DEERMEM_USER_ID"
 LOCK_TIMEOUT: Final = "DEERMEM_LOCK_TIMEOUT"
+UNDO_DAYS: Final = "DEERMEM_UNDO_DAYS"
 
 DEFAULT_USER: Final = "default"
 DEFAULT_ROOT_NAME: Final = ".deermem"
 DEFAULT_TIMEOUT: Final = 10.0
 MAX_TIMEOUT: Final = 120.0
+DEFAULT_UNDO_DAYS: Final = 7
+MAX_UNDO_DAYS: Final = 3_650
 
 MAX_SETTINGS_BYTES: Final = 1_000_000
 
@@ -41,6 +45,7 @@ _RANGES: Final[Mapping[str, tuple[type[int | float], float, float]]] = {
     "fact_confidence_threshold": (float, 0, 1),
     "max_injection_tokens": (int, 100, 8_000),
     "guaranteed_token_budget": (int, 0, 8_000),
+    "undo_days": (int, 0, MAX_UNDO_DAYS),
 }
 
 _log = logging.getLogger(__name__)
@@ -57,6 +62,7 @@ class EdgeSettings:
     home: str | None
     user_id: str = DEFAULT_USER
     lock_timeout: float = DEFAULT_TIMEOUT
+    undo_days: int = DEFAULT_UNDO_DAYS
 
     def storage_path(self, given: str | None = None) -> str:
         """Returns the storage root: the one given, else that of the environment, else `~/.deermem`.
@@ -89,6 +95,7 @@ def parse_environment(environment: Mapping[str, str], home: str | None) -> EdgeS
         home=home or None,
         user_id=environment.get(USER_ID) or DEFAULT_USER,
         lock_timeout=_parse_timeout(environment.get(LOCK_TIMEOUT)),
+        undo_days=_parse_undo_days(environment.get(UNDO_DAYS)),
     )
 
 
@@ -115,6 +122,15 @@ def _parse_timeout(text: str | None) -> float:
     return seconds
 
 
+def _parse_undo_days(text: str | None) -> int:
+    if not text:
+        return DEFAULT_UNDO_DAYS
+    days = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    if not 0 <= days <= MAX_UNDO_DAYS:
+        raise InvalidInputError(UNDO_DAYS, f"must be a number of days from 0 to {MAX_UNDO_DAYS:,}")
+    return days
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeerMemConfig:
     """Holds the settings of a memory manager, checked; `None` means the default (contract section 6).
@@ -137,6 +153,7 @@ class DeerMemConfig:
     max_injection_tokens: int = 2000
     guaranteed_categories: list[str] = field(default_factory=lambda: ["correction"])
     guaranteed_token_budget: int = 500
+    undo_days: int = DEFAULT_UNDO_DAYS
 
     def __post_init__(self) -> None:
         for each in fields(self):

@@ -14,6 +14,7 @@ import pytest
 
 import deermem.errors
 from deermem import (
+    ArchiveError,
     CommitInDoubt,
     Corruption,
     DeerMem,
@@ -30,6 +31,7 @@ from deermem import (
     MemoryManagerError,
     MigrationError,
     NotACustomAgent,
+    RestoreConflict,
     RevisionConflict,
     Scope,
     SearchIndexError,
@@ -197,8 +199,9 @@ def test_an_error_that_may_cross_is_left_as_it_is(raised: Exception) -> None:
 
 
 def test_every_error_of_the_package_is_translated_or_may_cross() -> None:
-    # The last is of deleting an agent, which only front doors do.
-    may_cross = (ValueError, KeyError, OSError, MemoryManagerError, NotACustomAgent)
+    # The last three are of deleting an agent and of restoring a backup, which only front doors do.
+    only_front_doors = (NotACustomAgent, ArchiveError, RestoreConflict)
+    may_cross = (ValueError, KeyError, OSError, MemoryManagerError, *only_front_doors)
     translated_kinds = tuple(type(raised) for raised, _, _ in TRANSLATED)
     errors = [
         each

@@ -25,6 +25,7 @@ DEFAULTS = {
     "max_injection_tokens": 2000,
     "guaranteed_categories": ["correction"],
     "guaranteed_token_budget": 500,
+    "undo_days": 7,
 }
 
 
@@ -54,6 +55,7 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         "max_injection_tokens": 8000,
         "guaranteed_categories": ["goal", "constraint"],
         "guaranteed_token_budget": 0,
+        "undo_days": 0,
     }
     assert values(DeerMemConfig.from_backend_config(given)) == given
 
@@ -96,6 +98,9 @@ WRONG: list[tuple[str, Any]] = [
     ("max_injection_tokens", 99),
     ("max_injection_tokens", 8001),
     ("guaranteed_token_budget", -1),
+    ("undo_days", -1),
+    ("undo_days", 3_651),
+    ("undo_days", 1.5),
     ("guaranteed_categories", "correction"),
     ("guaranteed_categories", [5]),
     ("guaranteed_categories", [" "]),

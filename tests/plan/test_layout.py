@@ -83,10 +83,13 @@ def test_the_files_of_a_user_are_exactly_those_of_the_plan(tmp_path: Path) -> No
     }
 
 
-def test_a_clear_adds_only_the_file_of_fences(tmp_path: Path) -> None:
+def test_a_clear_adds_only_the_file_of_fences_and_a_safety_copy(tmp_path: Path) -> None:
     store = store_with(tmp_path, "x")
     store.clear(ALICE)
-    assert files(bucket_path(tmp_path)) == {"memory.json", ".memory.lock", ".memory.fences.json"}
+    ours = {"memory.json", ".memory.lock", ".memory.fences.json"}
+    assert files(bucket_path(tmp_path)) == {*ours, ".safety/2-clear.json"}
+    store.clear(ALICE)
+    assert files(bucket_path(tmp_path)) == {*ours, ".safety/2-clear.json"}
 
 
 def test_a_custom_agents_facts_lie_beside_its_configuration_which_is_never_touched(tmp_path: Path) -> None:

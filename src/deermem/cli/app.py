@@ -25,6 +25,7 @@ from deermem.cli import (
     summaries,
     token,
     transfer,
+    undo,
 )
 from deermem.cli.output import can_draw, write
 
@@ -102,6 +103,7 @@ for panel, commands in {
         ("check", check.check),
         ("migrate", migrate.migrate),
         ("restore", restore.restore),
+        ("undo", undo.undo),
         ("erase-user", erase.erase_user),
         ("locks", locks.locks),
         ("explain", explain.explain),

@@ -39,7 +39,7 @@ def clear(
     """Delete all facts of an agent, or of all.
 
     It is one transaction. Facts that cannot be read go too, and are named; files of other programs
-    stay. No writer that read before can bring a fact back. Without --yes it asks first.
+    stay. No writer that read before can bring a fact back; `deermem undo` can. Without --yes it asks first.
     """
     from deermem.cli.absence import nothing_of
     from deermem.model.changes import ChangeSet
@@ -54,9 +54,12 @@ def clear(
             clear_all=True,
             summaries=SummaryPatch.replace_all(NO_MANIFEST.summaries),
             expected_manifest_revision=expected_revision,
+            keeps="clear",
         )
     else:
-        changes = ChangeSet(clears=frozenset([scope.agent]), expected_manifest_revision=expected_revision)
+        changes = ChangeSet(
+            clears=frozenset([scope.agent]), expected_manifest_revision=expected_revision, keeps="clear"
+        )
     agent = None if everything else scope.agent
     with options.repository() as repository:
         count, unread = _survey(repository, scope.user, agent)

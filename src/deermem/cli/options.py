@@ -80,7 +80,10 @@ class StoreOptions:
         """Opens the store; nothing is written."""
         from deermem.repository import MemoryRepository
 
-        return MemoryRepository(self.storage_root, lock_timeout=self.settings.lock_timeout)
+        settings = self.settings
+        return MemoryRepository(
+            self.storage_root, lock_timeout=settings.lock_timeout, undo_days=settings.undo_days
+        )
 
 
 @dataclass(frozen=True, slots=True)

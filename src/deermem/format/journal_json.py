@@ -2,7 +2,7 @@
 
     {"format": 2, "state": "redo", "operation": 32 hex digits,
      "baseRevision": 11, "revision": 12,
-     "images":   [IMAGE, …],          fact documents and the fences, in the order of their paths
+     "images":   [IMAGE, …],          fact documents, the fences, a safety copy
      "manifest": IMAGE,
      "deletes":  ["agents/…/{id}.md", …],
      "checksum": SHA-256 of the document without this key, compact}
@@ -33,6 +33,7 @@ from deermem.format.layout import (
     parse_fact_parts,
 )
 from deermem.format.legacy_journal import is_legacy_journal
+from deermem.format.safety_json import is_safety_copy
 from deermem.format.strict_json import dump_compact, load_object
 from deermem.model.identity import stored_agent_name
 
@@ -175,7 +176,12 @@ def _image(document: dict[str, Any]) -> Image:
 
 def _may_write(parts: Parts, manifest_name: str) -> bool:
     """Rolling a migration back writes the files of version 1 again."""
-    return parts == (FENCES,) or parse_fact_parts(parts) is not None or _is_legacy(parts, manifest_name)
+    return (
+        parts == (FENCES,)
+        or parse_fact_parts(parts) is not None
+        or _is_legacy(parts, manifest_name)
+        or is_safety_copy(parts)
+    )
 
 
 def _may_delete(parts: Parts, manifest_name: str) -> bool:
@@ -183,6 +189,7 @@ def _may_delete(parts: Parts, manifest_name: str) -> bool:
     return (
         is_agent_file(parts)
         or _is_legacy(parts, manifest_name)
+        or is_safety_copy(parts)
         or (
             len(parts) == 5
             and parts[0] == AGENTS

@@ -74,6 +74,7 @@ class Replacement:
             summaries=SummaryPatch.replace_all(self.manifest.summaries),
             least_revision=max(view.manifest.revision, self.manifest.revision, self.floor) + 1,
             fences_all=True,
+            keeps="restore",
         )
 
     def _facts_of(self, agent: AgentName) -> Iterable[tuple[FactId, Fact]]:

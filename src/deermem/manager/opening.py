@@ -22,6 +22,7 @@ def open_repository(config: DeerMemConfig) -> MemoryRepository:
         manifest_filename=config.manifest_filename,
         retrieval_adapter=config.retrieval_adapter,
         strict_user_scope=config.strict_user_scope,
+        undo_days=config.undo_days,
     )
 
 

@@ -108,6 +108,8 @@ class ChangeSet:
     `least_revision` makes a commit of any change set, at this manifest revision or a later one: so
     no revision comes back that was seen before `memory.json` was lost or replaced.
     `fences_all` refuses, as a clear of everything does, what was based on an earlier revision.
+    `keeps` names an operation that can be taken back: what it replaces is kept in a safety copy.
+    `undoes` is the file name of the safety copy that this takes back, and removes.
     """
 
     upserts: tuple[Upsert, ...] = ()
@@ -120,6 +122,8 @@ class ChangeSet:
     may_rebase: bool = False
     least_revision: int = 0
     fences_all: bool = False
+    keeps: str = ""
+    undoes: str = ""
 
     def __post_init__(self) -> None:
         for agent in self.emptied:

@@ -100,6 +100,7 @@ def replace_all(snapshot: Snapshot, drafts: Iterable[FactDraft], summaries: Summ
         upserts=upserts,
         deletes=_deletions(fact for fact in snapshot.facts if fact.id not in kept),
         summaries=SummaryPatch.replace_all(summaries),
+        keeps="import",
     )
 
 

@@ -23,6 +23,7 @@ from deermem.storage.engine import Engine
 from deermem.storage.filesystem import LocalFileSystem
 from deermem.storage.port import FileSystem
 from deermem.storage.removal import delete_agent
+from deermem.storage.safety import DEFAULT_UNDO_DAYS
 from deermem.storage.transaction import Committed
 from deermem.storage.view import View
 
@@ -35,7 +36,7 @@ class RepositoryCore:
     `MemoryRepository` says what each argument means.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a setting of its own
         self,
         storage: str | os.PathLike[str] | FileSystem,
         *,
@@ -46,6 +47,7 @@ class RepositoryCore:
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         retrieval_adapter: RetrievalAdapter | str | None = None,
         strict_user_scope: bool = False,
+        undo_days: int = DEFAULT_UNDO_DAYS,
     ) -> None:
         file_system = LocalFileSystem(storage) if isinstance(storage, str | os.PathLike) else storage
         self.engine = Engine(
@@ -55,6 +57,7 @@ class RepositoryCore:
             lock_timeout=lock_timeout,
             manifest_name=manifest_filename,
             cache_bytes=cache_bytes,
+            undo_days=undo_days,
         )
         if retrieval_adapter == "":
             retrieval_adapter = None

@@ -42,7 +42,7 @@ class SetOperations(PointOperations):
 
     def clear(self, scope: Scope) -> Delta:
         """Deletes all facts of a scope; no writer that read before can bring one back."""
-        changes = ChangeSet(clears=frozenset([scope.agent]))
+        changes = ChangeSet(clears=frozenset([scope.agent]), keeps="clear")
         return self._commit(scope.user, lambda _: changes)
 
     def clear_all(self, user_id: str | None) -> Delta:
@@ -50,7 +50,8 @@ class SetOperations(PointOperations):
 
         Files of version 1 that nobody has read yet go, too; their backups stay (plan section 10).
         """
-        everything = ChangeSet(clear_all=True, summaries=SummaryPatch.replace_all(NO_MANIFEST.summaries))
+        summaries = SummaryPatch.replace_all(NO_MANIFEST.summaries)
+        everything = ChangeSet(clear_all=True, summaries=summaries, keeps="clear")
         return self._commit(self._user(user_id), lambda _: everything, supersedes=True)
 
     def delete_agent(self, scope: Scope) -> Delta | None:

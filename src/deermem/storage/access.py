@@ -19,6 +19,7 @@ from deermem.storage.locks import UserLocks
 from deermem.storage.opening import BucketGone, open_bucket
 from deermem.storage.patience import STALE_PAUSES, StaleManifest, patience
 from deermem.storage.port import FileSystem
+from deermem.storage.safety import DEFAULT_UNDO_DAYS, MAX_UNDO_DAYS
 from deermem.storage.stamps import Stamps
 from deermem.storage.transaction import Committed
 
@@ -36,6 +37,7 @@ class BucketAccess:
         lock_timeout: How long a writer waits for its turn, in seconds.
         manifest_name: The name of the summary file.
         cache_bytes: How much of what was read is kept, as an estimate in bytes.
+        undo_days: How long it is kept what a clear, an import or a restore replaced; 0 keeps nothing.
     """
 
     def __init__(
@@ -47,12 +49,20 @@ class BucketAccess:
         lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
         manifest_name: str = DEFAULT_MANIFEST,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
+        undo_days: int = DEFAULT_UNDO_DAYS,
     ) -> None:
         if not 0 < lock_timeout <= _LONGEST_TIMEOUT:
             raise InvalidInputError("lock_timeout", f"must be above 0 and at most {_LONGEST_TIMEOUT} seconds")
         if isinstance(cache_bytes, bool) or not isinstance(cache_bytes, int) or cache_bytes < 0:
             raise InvalidInputError("cache_bytes", "must be an integer of at least 0")
+        if (
+            isinstance(undo_days, bool)
+            or not isinstance(undo_days, int)
+            or not 0 <= undo_days <= MAX_UNDO_DAYS
+        ):
+            raise InvalidInputError("undo_days", f"must be an integer from 0 to {MAX_UNDO_DAYS:,}")
         self.file_system = file_system
+        self.undo_days = undo_days
         self.lock_timeout = lock_timeout
         self.cache = SnapshotCache(cache_bytes)
         self.counters = Counters()

@@ -250,10 +250,11 @@ class Engine(BucketAccess):
         sources: Sequence[tuple[Parts, bytes]] = (),
     ) -> Committed:
         """Commits a change set under the lock and lets the cache follow."""
-        erased = 0
         if base.identity is None:
             sync_above_bucket(self.file_system, bucket.user)
-            erased = erased_at(self.file_system, bucket.user)
+        # An erased user's memory begins anew, or with a file of version 1 that somebody has put back.
+        begins = base.identity is None or bool(sources)
+        erased = erased_at(self.file_system, bucket.user) if begins else 0
         try:
             committed = commit(
                 bucket,
@@ -264,6 +265,7 @@ class Engine(BucketAccess):
                 known_fact=self.cache.known_fact,
                 sources=sources,
                 erased_at=erased,
+                undo_days=self.undo_days,
             )
         except RevisionConflict:
             self.counters.count(CONFLICTS)

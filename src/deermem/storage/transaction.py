@@ -11,7 +11,7 @@ from deermem.errors import CommitInDoubt, Corruption, FactConflict, InvalidInput
 from deermem.format.fact_markdown import decode_fact, encode_fact
 from deermem.format.fences_json import encode_fences
 from deermem.format.journal_json import Journal, Parts
-from deermem.format.layout import FACT_SUFFIX, FENCES, RECOVERY, fact_parts, facts_parts
+from deermem.format.layout import FACT_SUFFIX, FENCES, RECOVERY, SAFETY, fact_parts, facts_parts
 from deermem.format.manifest_json import encode_manifest
 from deermem.model.changes import ChangeSet
 from deermem.model.fact import Fact
@@ -41,6 +41,7 @@ from deermem.storage.known_facts import KnownFact
 from deermem.storage.opening import refuse_devices
 from deermem.storage.port import Directory
 from deermem.storage.recovery import recover
+from deermem.storage.safety import keep_aside
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class Committed:
     written: tuple[StoredFact, ...] = ()
 
 
-def commit(
+def commit(  # noqa: PLR0913 - a transaction gets all that it knows of the world from its caller
     bucket: Bucket,
     base: ManifestImage,
     changes: ChangeSet,
@@ -70,6 +71,7 @@ def commit(
     known_fact: FindKnown,
     sources: Sequence[tuple[Parts, bytes]] = (),
     erased_at: int = 0,
+    undo_days: int = 0,
 ) -> Committed:
     """Commits a change set as a whole, or changes nothing.
 
@@ -86,6 +88,7 @@ def commit(
         sources: Files of version 1, with their bytes, that this transaction supersedes. Each is backed
             up first; those of agents are removed.
         erased_at: The revision of an erased user whose new memory this begins.
+        undo_days: How long safety copies are kept; 0 keeps none.
 
     Raises:
         RevisionConflict: A precondition does not hold; nothing was written.
@@ -105,6 +108,12 @@ def commit(
     side_files = {parts for agent in changes.removes for parts in agent_files(bucket, agent)}
     side_files.update(parts for parts, _ in sources if parts != manifest[0])
     deletes = (*sorted(side_files), *_paths_to_delete(resolution, listed))
+    if changes.keeps:
+        manifests = (base.manifest, resolution.manifest)
+        aside = keep_aside(bucket, changes.keeps, manifests, files, deletes, now=now, days=undo_days)
+        files, deletes = [*files, *aside.files], (*deletes, *aside.deletes)
+    if changes.undoes:
+        deletes = (*deletes, (SAFETY, changes.undoes))
     staged = write_all(bucket, operation, revisions, files, manifest, deletes, sources)
     return _report(resolution, base, staged, manifest)
 
@@ -135,6 +144,9 @@ def write_all(
     """
     for directory in dict.fromkeys(parts[:-1] for parts, _ in files if is_below_agents(parts)):
         prepare_shard(bucket, directory)
+    if any(parts[0] == SAFETY for parts, _ in files):
+        with bucket.directory_at((SAFETY,), make=True):
+            pass  # the sync of the bucket at the commit point makes it durable
     for directory in dict.fromkeys(parts[:-1] for parts in (*(parts for parts, _ in files), *deletes)):
         _check_changeable(bucket, directory)
     back_up(bucket, operation, sources)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from deermem.errors import RevisionConflict
 from deermem.format.layout import BACKUP_SUFFIX
+from deermem.format.safety_json import is_safety_copy
 from deermem.model.fact import FactDraft
 from deermem.model.identity import FactId, Scope
 from deermem.model.manifest import Manifest
@@ -154,6 +155,7 @@ class Examiner:
             path
             for path in files
             if path.rpartition("/")[2] not in names
+            and not is_safety_copy(tuple(path.split("/")[-2:]))
             and path not in self._scenario.removed_files
             and path.removesuffix(BACKUP_SUFFIX) not in self._scenario.backed_up
         ]
