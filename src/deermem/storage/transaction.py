@@ -87,7 +87,7 @@ def commit(  # noqa: PLR0913 - a transaction gets all that it knows of the world
             then is a conflict and is not overwritten.
         sources: Files of version 1, with their bytes, that this transaction supersedes. Each is backed
             up first; those of agents are removed.
-        erased_at: The revision of an erased user whose new memory this begins.
+        erased_at: The revision at which the user was erased before this memory began, else 0.
         undo_days: How long safety copies are kept; 0 keeps none.
 
     Raises:
@@ -98,7 +98,9 @@ def commit(  # noqa: PLR0913 - a transaction gets all that it knows of the world
         OSError: The disk failed before the commit point; nothing of the change is visible.
     """
     listed = _list_cleared(bucket, changes)
-    before = replace(_read_before(bucket, base, changes, listed, known_fact), erased_at=erased_at)
+    before = _read_before(bucket, base, changes, listed, known_fact)
+    if erased_at:
+        before = replace(before, erased_at=erased_at, fences=bucket.read_fences())
     resolution = resolve(changes, before, now)
     if resolution.manifest is base.manifest:
         return Committed(resolution, base, base)

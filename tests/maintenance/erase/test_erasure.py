@@ -28,7 +28,7 @@ from deermem.format.layout import ERASED, erasure_name
 from deermem.maintenance.erase import erase_user, plan_erasure
 from deermem.model.identity import UserId
 from deermem.model.manifest import NO_MANIFEST
-from tests.maintenance.erase.buckets import HOSTS, add_host_files, fill, put
+from tests.maintenance.erase.buckets import HOSTS, LEGACY, add_host_files, fill, put
 from tests.search.adapters import DictAdapter
 from tests.support.stores import ALICE, BOB, CODER, JOURNAL, bucket_path, draft, files, interrupt, tree
 from tests.support.watched import WatchedFileSystem, call_of
@@ -200,6 +200,20 @@ def test_a_late_writer_cannot_bring_anything_back(tmp_path: Path, later: int, ke
             late.apply_changes("alice", based)
     assert late.cleared_at(CODER) > snapshot.revision
     assert store.snapshot(CODER).by_id.keys() == {f"n{number}" for number in range(later)}
+
+
+@pytest.mark.parametrize("name", ["memory.json", "agents/coder/memory.json"])
+def test_a_file_of_version_1_that_is_put_back_begins_above_what_was_erased(tmp_path: Path, name: str) -> None:
+    store = fill(tmp_path)
+    seen = store.snapshot(CODER).revision
+    erase_user(store, "alice")
+    put(bucket_path(tmp_path) / name, LEGACY)
+    other = MemoryRepository(tmp_path)
+    assert {fact.id for fact in other.snapshot(ALICE if name == "memory.json" else CODER).facts} == {"old"}
+    assert other.get_manifest("alice").revision > seen
+    upsert = ChangeSet(upserts=(Upsert(CODER.agent, draft("late")),), expected_manifest_revision=seen)
+    with pytest.raises(ManifestConflict):
+        other.apply_changes("alice", replace(upsert, may_rebase=True))
 
 
 def test_a_fresh_intent_is_no_late_write(tmp_path: Path) -> None:
