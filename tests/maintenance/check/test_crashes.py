@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -18,8 +20,9 @@ from deermem.maintenance.findings import Severity
 from deermem.maintenance.repair import repair_user
 from deermem.maintenance.undo import undo_repair
 from deermem.model.identity import DEFAULT_AGENT, FactId, UserId
-from deermem.testing.disk_steps import Step
+from deermem.testing.disk_steps import Fault, Step, StepKind
 from deermem.testing.simulated_disk import EPOCH, SimulatedDisk
+from deermem.testing.simulated_filesystem import SimulatedFileSystem
 from tests.support.stores import ALICE, draft
 
 pytestmark = pytest.mark.crash
@@ -213,7 +216,69 @@ def test_an_interrupted_undo_loses_nothing_and_is_completed(damage: Damage, whol
     before = files_of(disk)
     repair(disk, "repair")
     disk.settle()
+    seen: set[bytes] = set()
     for stop in stops(disk, undo):
         for survivor in survivors(stop, whole):
+            if survivor.digest() in seen:
+                continue
+            seen.add(survivor.digest())
             assert lost(before, survivor) == []
             check_repaired(survivor, damage, stop)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
+@pytest.mark.parametrize(("number", "late"), [(errno.ENOSPC, False), (errno.EIO, True)], ids=["full", "late"])
+def test_a_repair_whose_disk_fails_once_anywhere_loses_nothing(
+    damage: Damage, number: int, late: bool, whole: bool
+) -> None:
+    disk, _ = damaged(damage)
+    before = files_of(disk)
+    sound = disk.fork()
+    store = open_store(sound, "work")
+    report = check_store(store)
+    process = store.engine.file_system
+    assert isinstance(process, SimulatedFileSystem)
+    start = len(process.steps)
+    repair_user(store, USER, report.users[0].findings)
+    failing = [step.index for step in process.steps[start:] if not late or step.changing]
+    for index in failing[:: 1 if whole else 3]:
+        running = disk.fork()
+        store = open_store(running, "work")
+        report = check_store(store)
+        process = store.engine.file_system
+        assert isinstance(process, SimulatedFileSystem)
+        process.faults.append(Fault.at(index, number, after=late))
+        with suppress(OSError, DeerMemError):
+            repair_user(store, USER, report.users[0].findings)
+        assert lost(before, running) == []
+        check_repaired(running, damage, running.fork())
+
+
+@pytest.mark.parametrize("where", [".quarantine", f"{BUCKET}/.recovery", "facts/"])
+def test_a_repair_that_leaves_out_syncs_is_found_out(where: str) -> None:
+    damage = DAMAGES[0]
+    disk, _ = damaged(damage)
+    before = files_of(disk)
+
+    def forgetful(running: SimulatedDisk, name: str) -> None:
+        store = open_store(running, name)
+        process = store.engine.file_system
+        assert isinstance(process, SimulatedFileSystem)
+        process.omits = lambda step, _: step.kind in (StepKind.SYNC, StepKind.FSYNC) and where in step.path
+        repair_user(store, USER, check_store(store).users[0].findings)
+
+    survivors = (
+        (survivor.disk, stop)
+        for stop in reversed(stops(disk, forgetful))
+        for survivor in stop.crash_states(20)
+    )
+    assert any(is_wrong(before, survivor, damage, stop) for survivor, stop in survivors)
+
+
+def is_wrong(before: Files, disk: SimulatedDisk, damage: Damage, stop: SimulatedDisk) -> bool:
+    try:
+        assert lost(before, disk) == []
+        check_repaired(disk, damage, stop)
+    except (AssertionError, DeerMemError):
+        return True
+    return False
