@@ -76,7 +76,7 @@ def test_the_heading_of_a_command_names_its_arguments(name: str) -> None:
 def test_the_options_that_most_commands_have_are_told_of_where_they_are(name: str) -> None:
     has = SHARED & set(options_of(COMMANDS[name]))
     without_user = name in ("init", "demo", "serve", "token list", "token revoke", "backup verify")
-    without_agent = name.startswith(("backup", "restore", "summaries", "token")) or name in (
+    without_agent = name.startswith(("backup", "restore", "summaries", "token", "undo")) or name in (
         "init",
         "check",
         "demo",

@@ -138,6 +138,7 @@ MIGRATIONS: Final = (
         CLEAR_ALL,
         agents=BOTH,
         cleared=BOTH,
+        safety_copy="2-clear.json",
         first=MIGRATE,
         files=V1_OF_BOTH,
         start=_memory(1, FIRST, SECOND),

@@ -179,8 +179,15 @@ OTHERS: Final = (
     Scenario("create for no user", create("a", scope=Scope.of(None)), user_id=None),
     Scenario("update summaries", summarise("Something."), THREE[:1]),
     Scenario("update summaries of a new user", summarise("Something.")),
-    Scenario("clear a scope", clear(HERE), TWO_AGENTS, agents=BOTH, cleared=(DEFAULT_AGENT,)),
-    Scenario("clear all", CLEAR_ALL, TWO_AGENTS, agents=BOTH, cleared=BOTH),
+    Scenario(
+        "clear a scope",
+        clear(HERE),
+        TWO_AGENTS,
+        agents=BOTH,
+        cleared=(DEFAULT_AGENT,),
+        safety_copy="5-clear.json",
+    ),
+    Scenario("clear all", CLEAR_ALL, TWO_AGENTS, agents=BOTH, cleared=BOTH, safety_copy="5-clear.json"),
     Scenario(
         "delete an agent",
         DELETE_AGENT,
@@ -211,7 +218,7 @@ OTHERS: Final = (
 
 LARGE: Final = (
     Scenario("change several facts", SEVERAL, TWO_AGENTS, agents=BOTH),
-    Scenario("import", IMPORT, (*THREE, summarise("Something."))),
+    Scenario("import", IMPORT, (*THREE, summarise("Something.")), safety_copy="5-import.json"),
 )
 
 SCENARIOS: Final = (*BASIC, *UNSETTLED, *OTHERS, *LARGE)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from deermem.errors import RevisionConflict
 from deermem.format.layout import BACKUP_SUFFIX
-from deermem.format.safety_json import is_safety_copy
+from deermem.format.safety_json import decode_safety_copy, is_safety_copy, revision_in
 from deermem.model.fact import FactDraft
 from deermem.model.identity import FactId, Scope
 from deermem.model.manifest import Manifest
@@ -106,6 +106,14 @@ class Examiner:
         kept = any(fact.scope.agent in self._scenario.cleared for fact in seen.facts)
         if len(gone) != (0 if kept else len(self._scenario.removed_files)):
             return Problem("files of the scope are not as its facts are", f"missing: {gone}")
+        copies = {path.rpartition("/")[2]: data for path, data in tree.items() if "/.safety/" in path}
+        wanted = self._scenario.safety_copy
+        if ((revision_in(wanted) or seen.manifest.revision + 1) <= seen.manifest.revision) != (
+            wanted in copies
+        ):
+            return Problem("the safety copy is not as the memory is", f"there are {sorted(copies)}")
+        for name, data in copies.items():
+            decode_safety_copy(data or b"", name)
         committed = [*self.shown, *(memory.manifest for memory in self.memories)]
         if seen.earlier is None or seen.earlier in committed:
             return None

@@ -38,8 +38,8 @@ class Scenario:
     `setup` brings the disk into its initial state, which is durable as a whole unless `settled` is
     false. With `interrupted` that action ran last and its process died right after the first step
     that `interrupted_at` selects; the operation is then a read. `cleared` names agents that the
-    operation clears. `removed_files` are files of others, by path, that it removes. `options` are
-    passed to the repository.
+    operation clears. `removed_files` are files of others, by path, that it removes. `safety_copy` is the
+    name of the one that it makes. `options` are passed to the repository.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Scenario:
     start: MemoryModel = field(default_factory=MemoryModel)
     first: Action | None = None
     backed_up: tuple[str, ...] = ()
+    safety_copy: str = ""
 
     def before(self) -> MemoryModel:
         """Returns the memory that may be found as long as the operation has not returned.
