@@ -137,3 +137,15 @@ def test_the_reference_names_every_kind_of_finding_with_its_severity() -> None:
     rows = re.findall(r"^\| (`[a-z].*?) \| (note|warning|error) \|", section_of("check"), re.MULTILINE)
     told = {kind: severity for kinds, severity in rows for kind in re.findall(r"`([a-z-]+)`", kinds)}
     assert told == {kind: severity.name.lower() for kind, severity in KINDS.items()}
+
+
+def test_a_user_who_cannot_be_mended_keeps_nobody_else_from_it(cli: CommandLine) -> None:
+    files = []
+    for user in ("first", "second"):
+        files.append(cli.file_of(cli.add("x", "--user-id", user), "--user-id", user))
+        files[-1].write_bytes(b"x")
+    (cli.root / "users" / "first" / ".quarantine").symlink_to(cli.root)
+    result = cli("check", "--all-users", "--repair", "--yes", "--json")
+    assert result.code == 5
+    assert [each["type"] for each in result.json["problems"]] == ["Corruption"]
+    assert [file.exists() for file in files] == [True, False]

@@ -96,11 +96,13 @@ def _repair(
 ) -> CheckReport:
     """Names every repair, asks, mends, and looks again."""
     from deermem.cli.asking import confirmed
+    from deermem.cli.survey import noted
     from deermem.maintenance.repair import repair_user, tighten_way
 
     planned = [finding for finding in report.findings if finding.action]
     done: list[Repaired] = []
     failed: list[str] = []
+    problems: list[Report] = []
     if planned:
         for finding in planned:
             options.out.note(f"{finding.path}: {finding.kind}: {finding.repair}")
@@ -110,19 +112,22 @@ def _repair(
         for each in report.users:
             approved = [finding for finding in each.findings if finding.action]
             if approved:
-                done.append(repair_user(repository, each.user, approved))
+                with noted(problems, repository.storage_root):
+                    done.append(repair_user(repository, each.user, approved))
         report = _look(repository, options, all_users=all_users)
     failed += [path for each in done for path in each.failed]
     more: dict[str, Any] = {
         "repaired": [finding_document(each) for each in _mended(planned, report)],
         "setAside": [each.set_aside for each in done if each.set_aside],
         "failed": failed,
+        "problems": [problem.document()["error"] for problem in problems],
     }
     _show(options, repository.storage_root, report, more)
     for place in more["setAside"]:
         options.out.note(f"What was taken away is in {repository.storage_root}/{place}")
     for path in failed:
         options.out.note(f"Warning: {path} could not be changed")
+    options.out.exit_if(problems)
     return report
 
 

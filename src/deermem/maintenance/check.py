@@ -120,16 +120,16 @@ def scan_once(repository: RepositoryCore, user: UserId, bucket: Bucket | None = 
     if bucket is not None:
         scan_bucket(scan, bucket.directory)
         return scan
-    with suppress(Corruption), engine.opened(user) as opened:  # a link on the way: a finding of the root
+    # A link on the way to the bucket is a finding of the root.
+    with suppress(Corruption), scan.noting(()), engine.opened(user) as opened:
         if opened is not None:
-            with scan.noting(()):
-                scan_bucket(scan, opened.directory)
+            scan_bucket(scan, opened.directory)
     return scan
 
 
 def _state(repository: RepositoryCore, user: UserId) -> tuple[object, bool]:
     """Returns what a commit changes: the identity of `memory.json`, and whether there is a journal."""
-    with suppress(Corruption, FileNotFoundError), repository.engine.opened(user) as bucket:
+    with suppress(Corruption, OSError), repository.engine.opened(user) as bucket:
         if bucket is not None:
             entries = bucket.directory.statuses()
             return entries.get(bucket.manifest_name), JOURNAL in entries

@@ -144,7 +144,7 @@ def _scan_safety(scan: Scan, safety: Directory) -> None:
 def _look_at_record(scan: Scan, directory: Directory, parts: Parts) -> None:
     names = directory.names()
     if RECORD_FILE not in names:
-        scan.add("quarantine", parts, f"holds {len(names)} files that were set aside")
+        scan.add("quarantine", parts, f"holds what was set aside, {len(names)} in all")
         return
     try:
         read = scan.read(directory, (*parts, RECORD_FILE), MAX_RECORD_BYTES)
@@ -157,11 +157,11 @@ def _look_at_record(scan: Scan, directory: Directory, parts: Parts) -> None:
         )
         return
     scan.see(record.revision)
-    undo = f"`deermem check --undo {parts[-1]}` puts them back"
+    undo = f"`deermem check --undo {parts[-1]}` puts it back"
     if record.state == RecordState.DONE and record.entries:
-        scan.add("quarantine", parts, f"holds {len(record.entries)} files that were set aside; {undo}")
+        scan.add("quarantine", parts, f"holds what a repair set aside, {len(record.entries)} in all; {undo}")
     elif record.state == RecordState.BEGUN:
-        message = f"is of a repair that was interrupted; the next one ends it, {undo.replace('them', 'all')}"
+        message = f"is of a repair that was interrupted; the next one ends it, {undo}"
         scan.add("quarantine-unfinished", parts, message, Action.CLOSE, evidence=read[1])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from deermem.maintenance.findings import KINDS, Severity
 from deermem.model.identity import DEFAULT_AGENT, FactId
 from tests.maintenance.check.faults import FAULTS, Fault
 from tests.support.stores import tree
+from tests.support.watched import WatchedFileSystem, call_of
 
 CHECKED_SECONDS = 8
 
@@ -49,6 +51,16 @@ def test_what_the_system_refuses_to_read_is_an_error_and_not_nothing(root: Path)
     (root / "users" / "alice" / "memory.json").chmod(0)
     (found,) = check_user(store, "alice").findings
     assert (found.kind, found.severity) == ("unreadable", Severity.ERROR)
+
+
+@pytest.mark.parametrize(("call", "path"), [("child", "users/alice"), ("read", "users/alice/memory.json")])
+def test_what_the_disk_refuses_is_an_error_of_that_user_alone(root: Path, call: str, path: str) -> None:
+    MemoryRepository(root).upsert_fact(Scope.of("bob"), FactDraft("x"))
+    disk = WatchedFileSystem(root)
+    disk.fail(call_of(call, path), errno.EACCES)
+    report = check_store(MemoryRepository(disk))
+    assert [(each.kind, each.path) for each in report.findings] == [("unreadable", path)]
+    assert [each.facts for each in report.users if each.user.bucket == "bob"] == [1]
 
 
 def test_a_store_that_is_not_there_has_no_findings_and_is_not_made(tmp_path: Path) -> None:
