@@ -464,3 +464,58 @@ def test_unknown_routes_and_methods_are_told_as_such(client: Client) -> None:
     refused(client.get("/api/nothing"), 404, "Not Found")
     refused(client.get("/api/memory/"), 404, "Not Found")
     refused(client.put("/api/memory/facts", json={}), 405, "Method Not Allowed")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/api/memory", None),
+        ("HEAD", "/api/memory", None),
+        ("GET", "/api/memory/export", None),
+        ("POST", "/api/memory/reload", None),
+        ("DELETE", "/api/memory", None),
+        ("POST", "/api/memory/import", {"facts": []}),
+        ("PATCH", "/api/memory/summaries", {"user": {"topOfMind": {"summary": "x"}}}),
+        ("GET", "/api/memory/config", None),
+        ("GET", "/api/memory/status", None),
+        ("GET", "/api/memory/facts", None),
+        ("POST", "/api/memory/facts", {"content": "x"}),
+        ("POST", "/api/memory/facts/batch", {"facts": [{"content": "x"}]}),
+        ("POST", "/api/memory/facts/batch-delete", {"ids": ["f1"]}),
+        ("GET", "/api/memory/facts/f1", None),
+        ("PATCH", "/api/memory/facts/f1", {"content": "x"}),
+        ("DELETE", "/api/memory/facts/f1", None),
+        ("GET", "/api/agents", None),
+        ("DELETE", "/api/agents/coder", None),
+    ],
+)
+def test_a_name_in_a_query_that_a_route_does_not_take_is_invalid_and_nothing_is_changed(
+    client: Client, method: str, path: str, body: object
+) -> None:
+    client.post("/api/memory/import", json={"facts": [{"id": "f1", "content": "kept"}]})
+    directory = client.bucket / "agents" / "coder"
+    directory.mkdir(parents=True)
+    (directory / "config.yaml").write_text("model: x\n")
+    answer = client.request(method, path, params={"agnet": "research"}, json=body)
+    assert answer.status_code == 422
+    if method != "HEAD":
+        invalid(answer, "query", "agnet")
+    assert contents(client.document()) == ["kept"]
+    assert directory.exists()
+
+
+def test_a_parameter_of_one_route_is_unknown_to_another(client: Client) -> None:
+    invalid(client.get("/api/memory", params={"limit": "5"}), "query", "limit")
+    invalid(client.get("/api/agents", params={"agent": "coder"}), "query", "agent")
+    answer = client.get("/api/memory/facts", params={"Limit": "5"})
+    assert "is none of agent, category, cursor, limit, source, topic" in answer.text
+
+
+def test_of_very_many_unknown_names_a_few_are_told(client: Client) -> None:
+    answer = client.get("/api/memory", params={f"name{number}": "" for number in range(1_000)})
+    assert len(body_of(answer, 422)["detail"]) == 20
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"])
+def test_what_is_no_part_of_the_api_takes_any_query(local: Client, path: str) -> None:
+    assert local.get(path, params={"t": "1"}).status_code == 200

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from deermem.gateway import routes_agents, routes_facts, routes_memory, routes_service
 from deermem.gateway.auth import Authenticator
 from deermem.gateway.browser import BrowserGuard
-from deermem.gateway.errors import Refusal, problem
+from deermem.gateway.errors import MAX_PROBLEMS, Refusal, problem
 from deermem.gateway.identification import Identification, PrivateAnswers
 from deermem.gateway.limits import BodyLimit, CallerRates, LimitSettings, RateLimit, TimeLimit
 from deermem.gateway.methods import HeadAsGet, methods_at
@@ -23,7 +23,6 @@ from deermem.gateway.openapi import add_security
 from deermem.gateway.service import Gateway
 
 _ROUTERS: Final = (routes_memory.router, routes_facts.router, routes_agents.router, routes_service.router)
-_MAX_PROBLEMS: Final = 20
 _ABOUT: Final = (
     "What agents remember of their users: summaries and facts, kept as files that a person can read."
 )
@@ -103,7 +102,7 @@ async def _answer_http(request: Request, error: Exception) -> Response:
 async def _answer_invalid(_: Request, error: Exception) -> Response:
     """Answers a request that does not fit its model; what was sent is not repeated."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
-    return Refusal(422, [_told(each) for each in error.errors()[:_MAX_PROBLEMS]]).response()
+    return Refusal(422, [_told(each) for each in error.errors()[:MAX_PROBLEMS]]).response()
 
 
 def _told(found: dict[str, Any]) -> dict[str, Any]:

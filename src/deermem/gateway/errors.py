@@ -51,6 +51,7 @@ from deermem.gateway.work import Overloaded
 from deermem.model.identity import MAX_AGENT_NAME, MAX_FACT_ID
 
 RETRY_SECONDS: Final = 1
+MAX_PROBLEMS: Final = 20
 
 CONFLICT: Final = "Memory changed concurrently; reload and retry."
 DUPLICATE: Final = "A fact with the same content already exists."

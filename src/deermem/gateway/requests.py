@@ -17,6 +17,7 @@ from deermem.gateway.backend import Backend
 from deermem.gateway.documents import Rendered
 from deermem.gateway.errors import READ_ONLY, Operation, Refusal, invalid
 from deermem.gateway.etag import is_fresh
+from deermem.gateway.queries import check_query, query_names
 from deermem.gateway.service import Gateway
 from deermem.model.identity import MAX_AGENT_NAME, Scope
 
@@ -25,15 +26,17 @@ _AGENT: Final = re.compile("[A-Za-z0-9-]+")
 
 
 class JsonRoute(APIRoute):
-    """Reads bodies with a parser that takes neither NaN nor lone surrogates nor endless nesting."""
+    """Takes no query that it does not know, and no body with NaN, lone surrogates or endless nesting."""
 
     def get_route_handler(self) -> Callable[[Request], Any]:
         """Returns FastAPI's own handler for a request that parses strictly."""
         original = super().get_route_handler()
-        if self.body_field is None:
-            return original
+        names = query_names(self)
 
         async def answer(request: Request) -> Response:
+            check_query(request, names)
+            if self.body_field is None:
+                return await original(request)
             return await original(_StrictRequest(request.scope, request.receive))
 
         return answer
