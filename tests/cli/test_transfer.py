@@ -101,6 +101,7 @@ def test_without_a_terminal_nothing_is_imported(cli: CommandLine, exported: Path
         (b'{"facts": [{"id": "../x", "content": "x"}]}', "facts[0].id"),
         (b'{"facts": 1}', "facts must be a list"),
         (b'{"version": "9"}', "version is not one of"),
+        (b'{"data": {"facts": []}}', "the document must have at least one of version, user, history, facts"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"user": {"workContext": {"summary": 1}}}', "user.workContext"),
     ],

@@ -27,7 +27,7 @@ Change = Callable[[Client, str, dict[str, str]], httpx.Response]
 # Changes of the memory as a whole; the first argument is the id of a fact that is there.
 CHANGES: dict[str, Change] = {
     "clear": lambda client, _, headers: client.delete(MEMORY, headers=headers),
-    "import": lambda client, _, headers: client.post(f"{MEMORY}/import", json={}, headers=headers),
+    "import": lambda client, _, headers: client.post(f"{MEMORY}/import", json={"facts": []}, headers=headers),
     "summaries": lambda client, _, headers: client.patch(
         f"{MEMORY}/summaries", json={"user": {"topOfMind": {"summary": "tea"}}}, headers=headers
     ),

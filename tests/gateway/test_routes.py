@@ -185,6 +185,10 @@ def test_an_export_keeps_a_title_that_somebody_gave(client: Client) -> None:
         ({"user": []}, ["body", "user"]),
         ({"version": "9"}, ["body", "version"]),
         ([], ["body"]),
+        ({}, ["body"]),
+        ({"facts": None}, ["body"]),
+        ({"data": {"facts": [{"content": "x"}]}}, ["body"]),
+        ({"content": "a fact, and no document"}, ["body"]),
     ],
 )
 def test_an_import_that_breaks_a_rule_is_invalid_and_changes_nothing(
@@ -193,6 +197,48 @@ def test_an_import_that_breaks_a_rule_is_invalid_and_changes_nothing(
     client.create("kept")
     invalid(client.post("/api/memory/import", json=document), *place)
     assert contents(client.document()) == ["kept"]
+
+
+@pytest.mark.parametrize(
+    "part", [{"version": "2.0"}, {"user": {}}, {"history": {}}, {"facts": [{"content": "after"}]}]
+)
+def test_each_part_of_a_document_alone_is_one(client: Client, part: dict[str, object]) -> None:
+    client.create("before")
+    document = body_of(client.post("/api/memory/import", json=part))
+    assert contents(document) == (["after"] if "facts" in part else [])
+
+
+def test_an_import_leaves_out_what_a_document_has_no_place_for(client: Client) -> None:
+    document = {
+        "facts": [],
+        "owner": "x",
+        "user": {"topOfMind": {"summary": "tea", "mood": "good"}, "shoeSize": {"summary": "43"}},
+    }
+    answer = body_of(client.post("/api/memory/import", json=document))
+    assert "owner" not in answer
+    assert "shoeSize" not in answer["user"]
+    assert (answer["user"]["topOfMind"]["summary"], answer["user"]["topOfMind"]["mood"]) == ("tea", "good")
+
+
+@pytest.mark.parametrize("key", ["topics", "title", "confidnce", "agent", "id"])
+def test_a_key_that_facts_are_not_given_with_is_invalid_and_nothing_is_stored(
+    client: Client, key: str
+) -> None:
+    fact_id = client.create("there")
+    bad = {"content": "x", key: None}
+    invalid(client.post("/api/memory/facts", json=bad), "body", key)
+    invalid(client.patch(f"/api/memory/facts/{fact_id}", json=bad), "body", key)
+    batch = {"facts": [{"content": "first"}, bad]}
+    invalid(client.post("/api/memory/facts/batch", json=batch), "body", "facts", 1, key)
+    assert contents(client.document()) == ["there"]
+
+
+def test_a_batch_takes_no_other_key_than_its_list(client: Client) -> None:
+    batch = {"facts": [{"content": "x"}], "agent": "coder"}
+    invalid(client.post("/api/memory/facts/batch", json=batch), "body", "agent")
+    answer = client.post("/api/memory/facts/batch-delete", json={"ids": ["x"], "agent": "coder"})
+    invalid(answer, "body", "agent")
+    assert client.document()["revision"] == 0
 
 
 def test_reload_shows_an_edit_by_hand(client: Client) -> None:

@@ -220,7 +220,7 @@ READING_ALL: dict[str, Callable[[DeerMem], object]] = {
     "create_fact": lambda manager: manager.create_fact("new", user_id="alice"),
     "update_fact": lambda manager: manager.update_fact("y", "new", user_id="alice"),
     "delete_fact": lambda manager: manager.delete_fact("y", user_id="alice"),
-    "import_memory": lambda manager: manager.import_memory({}, user_id="alice"),
+    "import_memory": lambda manager: manager.import_memory({"facts": []}, user_id="alice"),
 }
 ALL: dict[str, Callable[[DeerMem], object]] = {
     **READING_ALL,

@@ -5,7 +5,14 @@ Pure in both directions; no other module knows this shape.
 
 from __future__ import annotations
 
-from deermem.compat.incoming import located, read_changes, read_document, read_facts, read_summaries
+from deermem.compat.incoming import (
+    DOCUMENT_PARTS,
+    located,
+    read_changes,
+    read_document,
+    read_facts,
+    read_summaries,
+)
 from deermem.compat.outgoing import (
     delta_document,
     fact_document,
@@ -15,6 +22,7 @@ from deermem.compat.outgoing import (
 )
 
 __all__ = [
+    "DOCUMENT_PARTS",
     "delta_document",
     "fact_document",
     "located",

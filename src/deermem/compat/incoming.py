@@ -41,6 +41,7 @@ MAX_EXTRA_DEPTH: Final = 50
 MAX_EXTRA_ITEMS: Final = 10_000
 MAX_EXTRA_INTEGER: Final = 10**100
 
+DOCUMENT_PARTS: Final = ("version", "user", "history", "facts")
 _VERSIONS: Final = (None, "1.0", MANIFEST_VERSION)
 _DRAFT_FIELDS: Final = {
     "id": "id",
@@ -63,10 +64,15 @@ _SOME_TIME: Final = "1970-01-01T00:00:00Z"
 def read_document(document: Any) -> tuple[tuple[FactDraft, ...], Summaries]:
     """Reads a whole document: what its facts propose, and all six summaries, empty where it has none.
 
+    Other keys of it, and summaries of other names, are left out. Where it has nothing but those it is
+    something else: taken for an empty document it would delete a memory.
+
     Raises:
         InvalidInputError: Names the value that breaks its rule, such as `facts[3].confidence`.
     """
     document = _mapping("memory_data", document)
+    if all(document.get(part) is None for part in DOCUMENT_PARTS):
+        raise InvalidInputError("memory_data", f"must have at least one of {', '.join(DOCUMENT_PARTS)}")
     version = document.get("version")
     if not isinstance(version, str | None) or version not in _VERSIONS:
         raise InvalidInputError("version", f"is not one of 1.0, {MANIFEST_VERSION}")

@@ -6,12 +6,13 @@ answers only describe them.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from deermem.compat import DOCUMENT_PARTS
 from deermem.gateway.import_schema import CONTENT, FACTS, NOT_BLANK, sections
 from deermem.model.manifest import MANIFEST_VERSION
 from deermem.model.rules import MAX_CONTENT_BYTES, MAX_TEXT
@@ -56,7 +57,7 @@ class _Closed(_Request):
         return given
 
 
-class NewFact(_Request):
+class NewFact(_Closed):
     """A fact to store; without a category it is `context`, without a confidence 0.5."""
 
     content: Text
@@ -64,7 +65,7 @@ class NewFact(_Request):
     confidence: Confidence | None = None
 
 
-class FactChange(_Request):
+class FactChange(_Closed):
     """What to change of a fact; what is left out or null stays."""
 
     content: Text | None = None
@@ -72,13 +73,13 @@ class FactChange(_Request):
     confidence: Confidence | None = None
 
 
-class NewFacts(_Request):
+class NewFacts(_Closed):
     """Facts to store together: all of them or none."""
 
     facts: Annotated[list[NewFact], Field(min_length=1, fail_fast=_GIVE_UP)]
 
 
-class FactIds(_Request):
+class FactIds(_Closed):
     """Facts to delete together: all of them or none."""
 
     ids: Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(min_length=1, fail_fast=_GIVE_UP)]
@@ -121,14 +122,29 @@ class SummaryChange(_Closed):
 
 
 class ImportedDocument(_Request):
-    """A document as `GET /api/memory/export` returns it; what it does not name is emptied."""
+    """A document as `GET /api/memory/export` returns it; of what it does not name nothing is left."""
 
-    model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "additionalProperties": True,
+            "anyOf": [{"required": [part]} for part in DOCUMENT_PARTS],
+        }
+    )
 
     version: Annotated[str, Field(json_schema_extra={"enum": ["1.0", MANIFEST_VERSION]})] | None = None
     user: Annotated[dict[str, Any], Field(json_schema_extra=sections(*USER_SECTIONS))] | None = None
     history: Annotated[dict[str, Any], Field(json_schema_extra=sections(*HISTORY_SECTIONS))] | None = None
     facts: Annotated[list[dict[str, Any]], Field(json_schema_extra=FACTS, fail_fast=_GIVE_UP)] | None = None
+
+    @model_validator(mode="after")
+    def _is_document(self) -> Self:
+        """Refuses what is something else, which would delete the memory."""
+        if all(getattr(self, part) is None for part in DOCUMENT_PARTS):
+            parts = ", ".join(DOCUMENT_PARTS)
+            raise PydanticCustomError(
+                "no_document", "Object must have at least one of {parts}", {"parts": parts}
+            )
+        return self
 
 
 class _Answer(BaseModel):
