@@ -1,4 +1,4 @@
-"""Real file systems lose power while a store is written: what was acknowledged stays, nothing is half there."""
+"""Real file systems lose power while a store is written: what was acknowledged stays, and as a whole."""
 
 from __future__ import annotations
 
