@@ -143,9 +143,10 @@ class Transaction:
         return committed
 
     def _raw_sources(self) -> list[tuple[Parts, bytes]]:
-        now = self._engine.stamps.time()
         sources = [] if self.user_source is None else [self.user_source]
-        sources += read_agent_sources(self.bucket, legacy_agents(self.bucket), now)
+        agents = legacy_agents(self.bucket)
+        if agents:
+            sources += read_agent_sources(self.bucket, agents, self._engine.stamps.time())
         return [(source.parts, source.data) for source in sources]
 
     def _check_process(self) -> None:
