@@ -7,7 +7,7 @@ CLI := $(VENV)/.installed-cli
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv lint types imports test demo bench crash simulate stress docs changelog lock clean
+.PHONY: help venv lint types imports test demo bench crash simulate fuzz stress docs changelog lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ crash: $(DEV) ## explore every crash on the simulated disk, and the deep propert
 
 simulate: $(DEV) ## run schedules of several processes (SEEDS="100000", or SEEDS="first count")
 	$(BIN)/python -m deermem.testing.simulation $(SEEDS)
+
+fuzz: $(DEV) ## fuzz every parser, guided by coverage (ARGS="seconds target …")
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 stress: $(DEV) ## run the tests that take minutes
 	$(BIN)/python -m pytest -m stress --timeout 1800 $(ARGS)
