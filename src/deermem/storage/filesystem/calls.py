@@ -14,6 +14,8 @@ from deermem.storage.port import EntryKind, EntryStatus, FileIdentity, make_iden
 
 # Answers of file systems that have no sync of directories at all (FUSE and some network mounts).
 NO_DIRECTORY_SYNC: Final = frozenset([errno.EINVAL, errno.ENOTSUP])
+# The same of the stronger sync of macOS, for files and directories.
+NO_FULL_SYNC: Final = frozenset([errno.EINVAL, errno.ENOTSUP, errno.ENOTTY])
 
 
 def identity_of(status: os.stat_result) -> FileIdentity | None:
@@ -71,8 +73,13 @@ def sync_data(descriptor: int) -> None:
         import fcntl
 
         # fsync on macOS leaves the data in the drive's cache; some file systems lack the stronger call.
-        with suppress(OSError):
+        try:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        except OSError as error:
+            # A sync that failed must not be tried again: the second one may succeed without the data.
+            if error.errno not in NO_FULL_SYNC:
+                raise
+        else:
             return
     os.fsync(descriptor)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -115,13 +116,19 @@ class PathDirectory(LocalDirectory):
             try:
                 return call()
             except OSError as error:
-                if getattr(error, "winerror", None) not in _BUSY:
+                if not _is_busy(error):
                     raise
             self._owner.wait(pause)
         return call()
 
     def _full(self, name: str) -> str:
         return os.path.join(self._location, name)
+
+
+def _is_busy(error: OSError) -> bool:
+    code = getattr(error, "winerror", None)
+    # `os.open` goes through the C library, which has one word for all three and tells no code of Windows.
+    return error.errno == errno.EACCES if code is None else code in _BUSY
 
 
 def _is_junction(path: str) -> bool:
