@@ -11,14 +11,16 @@ from typing import Final
 import pytest
 
 from deermem import CommitInDoubt, DeerMemError, FactDraft, MemoryRepository, Scope
+from deermem.format.layout import BACKUP_SUFFIX
 from deermem.model.identity import FactId
 from deermem.testing.crash_scenario import Laboratory, Scenario
 from deermem.testing.disk_steps import ERRNOS, Fault, Step, StepKind
 from deermem.testing.memory_model import MemoryModel, Observation, observe
 from deermem.testing.simulated_disk import SimulatedDisk
+from tests.crash.migrations import MIGRATIONS
 from tests.crash.scenarios import SCENARIOS
 
-BY_NAME: Final = {scenario.name: scenario for scenario in SCENARIOS}
+BY_NAME: Final = {scenario.name: scenario for scenario in (*SCENARIOS, *MIGRATIONS)}
 pytestmark = pytest.mark.crash
 
 NAMED_WRITES: Final = ("create for a new user", "update", "delete", "change several facts")
@@ -29,7 +31,8 @@ OTHER_WRITES: Final = (
     "delete an agent",
     "import",
 )
-WRITES: Final = (*NAMED_WRITES, *OTHER_WRITES)
+MIGRATION_NAMES: Final = tuple(scenario.name for scenario in MIGRATIONS)
+WRITES: Final = (*NAMED_WRITES, *OTHER_WRITES, *MIGRATION_NAMES)
 # A step of these kinds may have had its effect although it is reported as failed.
 LATE: Final = frozenset([StepKind.FSYNC, StepKind.SYNC, StepKind.RENAME, StepKind.UNLINK, StepKind.MKDIR])
 POWER_LOSSES: Final = 16
@@ -40,7 +43,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if {"write", "number"} <= set(metafunc.fixturenames):
         others = ERRNOS if metafunc.config.getoption("whole") else (errno.EIO,)
         pairs = [(name, number) for name in NAMED_WRITES for number in ERRNOS]
-        pairs += [(name, number) for name in OTHER_WRITES for number in others]
+        pairs += [(name, number) for name in (*OTHER_WRITES, *MIGRATION_NAMES) for number in others]
         ids = [f"{name}-{errno.errorcode[number]}" for name, number in pairs]
         metafunc.parametrize(("write", "number"), pairs, ids=ids)
 
@@ -72,8 +75,15 @@ def steps(name: str) -> tuple[Step, ...]:
 
 def read(scenario: Scenario, disk: SimulatedDisk) -> Observation:
     _, repository = Laboratory(scenario).open(disk, "recovery")
+    access(scenario, repository)
     ids = (*scenario.fact_ids(), "next")
     return observe(repository, scenario.user_id, scenario.agents, ids)
+
+
+def access(scenario: Scenario, repository: MemoryRepository) -> None:
+    """Does what every access to this memory does first."""
+    if scenario.first is not None:
+        scenario.first.run(repository)
 
 
 def run(scenario: Scenario, fault: Fault) -> Outcome:
@@ -111,12 +121,14 @@ def check_next_write(
 ) -> None:
     """The process that met the fault writes again, and another one reads that."""
     scope = Scope.of(scenario.user_id)
+    access(scenario, repository)
     repository.upsert_fact(scope, FactDraft("Written after the fault.", id=FactId("next")))
     expected = before.put(scope.agent, "next", "Written after the fault.").committed()
     assert repository_state(scenario, disk) == expected
 
 
 def check_state(scenario: Scenario, outcome: Outcome, state: MemoryModel) -> None:
+    check_sources(scenario, outcome.disk)
     before, after = scenario.before(), scenario.after()
     if outcome.error is None:
         assert state == after, "it returned, but the change is not there"
@@ -124,6 +136,17 @@ def check_state(scenario: Scenario, outcome: Outcome, state: MemoryModel) -> Non
         assert state in (before, after)
     else:
         assert state == before, f"it raised {outcome.error!r}, but something changed"
+
+
+def check_sources(scenario: Scenario, disk: SimulatedDisk) -> None:
+    """Every file of version 1 is there, or its backup is, once the disk was recovered."""
+    recovered = disk.fork()
+    read(scenario, recovered)
+    tree = recovered.tree()
+    for path in scenario.backed_up:
+        backup = path + BACKUP_SUFFIX
+        original = scenario.files.get(backup) or scenario.files[path]
+        assert original in (tree.get(path), tree.get(backup)), f"{path} is lost"
 
 
 def faults(name: str, number: int) -> Iterator[Fault]:
