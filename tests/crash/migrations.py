@@ -77,10 +77,18 @@ def _half_done() -> dict[str, bytes]:
     }
 
 
-def _interrupted_migration() -> dict[str, bytes]:
+def _misplaced() -> dict[str, bytes]:
+    """Returns a file of version 1 that names the file of a fact, which lies in the wrong shard."""
+    _, fact = _fact("a", "First text.")
+    path = f"agents/{DEFAULT_AGENT}/facts/00/a.md"
+    document = {"version": "1.0", "lastUpdated": _THEN, "facts": {"a": {"path": path}}}
+    return {OWN: json.dumps(document).encode(), f"{BUCKET}/{path}": fact}
+
+
+def _interrupted_migration(*, replaced: bool) -> dict[str, bytes]:
     """Returns what the predecessor leaves when it dies within a migration."""
     own = V1_FILES[OWN]
-    fact = _fact("a", "First text.")
+    fact = _fact("a", "First text." if replaced else "Half.")
     journal: dict[str, Any] = {
         "operationId": OPERATION,
         "state": "prepared",
@@ -91,7 +99,7 @@ def _interrupted_migration() -> dict[str, bytes]:
         "oldEntries": {},
     }
     return {
-        OWN: encode_manifest(Manifest(1, _THEN)),
+        OWN: encode_manifest(Manifest(1, _THEN)) if replaced else own,
         f"{OWN}.v1.bak": own,
         fact[0]: fact[1],
         f"{BUCKET}/.recovery/{OPERATION}/memory.json": own,
@@ -163,8 +171,30 @@ MIGRATIONS: Final = (
     Scenario(
         "do an interrupted migration of the predecessor again",
         READ,
-        files=_interrupted_migration(),
+        files=_interrupted_migration(replaced=True),
         start=_memory(2, FIRST),
+        backed_up=(OWN,),
+    ),
+    Scenario(
+        "do a migration of the predecessor again that wrote facts alone",
+        READ,
+        files=_interrupted_migration(replaced=False),
+        start=_memory(2, FIRST),
+        backed_up=(OWN,),
+    ),
+    Scenario(
+        "migrate a fact that lies in the wrong shard",
+        READ,
+        files=_misplaced(),
+        start=_memory(1, FIRST),
+        backed_up=(OWN,),
+    ),
+    Scenario(
+        "roll back a migration of a fact that lay in the wrong shard",
+        ROLL_BACK,
+        (MIGRATE,),
+        files=_misplaced(),
+        start=_memory(1, FIRST),
         backed_up=(OWN,),
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deermem import ManifestConflict, MemoryRepository, NotACustomAgent
-from deermem.errors import LegacyFormat
+from deermem.errors import LegacyFormat, UnsupportedFormat
 from tests.migration.v1 import FACT, OTHER, agent_document, backup_of, document, put
 from tests.support.stores import ALICE, CODER, bucket_path, draft, manifest, store_with
 
@@ -41,6 +41,30 @@ def test_a_clear_all_takes_unread_files_of_version_1_with_it(
     assert [backup_of(source).read_bytes() for source in sources] == originals
     assert not (bucket_path(tmp_path) / "agents/coder/memory.json").exists()
     assert config.read_text() == "name: coder"
+
+
+@pytest.mark.parametrize("broken", [b"", b'{"version": "1.0", "facts": [', b"\xff\0"], ids=str)
+def test_a_clear_all_takes_a_broken_file_of_an_agent_with_it(tmp_path: Path, broken: bytes) -> None:
+    source = put(tmp_path, agent_document(OTHER), "coder")
+    source.write_bytes(broken)
+    MemoryRepository(tmp_path).clear_all("alice")
+    assert not source.exists()
+    assert backup_of(source).read_bytes() == broken
+
+
+def test_a_clear_all_keeps_an_agents_file_of_a_later_version(tmp_path: Path) -> None:
+    source = put(tmp_path, agent_document(OTHER, version="9.0"), "coder")
+    with pytest.raises(UnsupportedFormat, match=r"9\.0"):
+        MemoryRepository(tmp_path).clear_all("alice")
+    assert source.exists()
+
+
+@pytest.mark.parametrize("agent", ["__default__", "coder"])
+def test_a_clear_all_needs_no_memory_json(tmp_path: Path, agent: str) -> None:
+    source = put(tmp_path, agent_document(OTHER), agent)
+    MemoryRepository(tmp_path).clear_all("alice")
+    assert MemoryRepository(tmp_path).snapshot(ALICE).facts == ()
+    assert not source.exists()
 
 
 def test_a_clear_all_is_one_transaction(tmp_path: Path) -> None:

@@ -9,12 +9,22 @@ from typing import Any
 
 import pytest
 
-from deermem import InvalidInputError, MemoryRepository, MigrationError, RevisionConflict
+from deermem import Corruption, InvalidInputError, MemoryRepository, MigrationError, RevisionConflict
 from deermem.errors import LegacyFormat
 from deermem.model.identity import FactId
 from tests.migration.v1 import FACT, OTHER, WORK, agent_document, backup_of, document, put
-from tests.support.stores import ALICE, CODER, bucket_path, draft, fact_path, manifest, store_with, tree
-from tests.support.watched import WatchedFileSystem, call_of
+from tests.support.stores import (
+    ALICE,
+    CODER,
+    JOURNAL,
+    bucket_path,
+    draft,
+    fact_path,
+    manifest,
+    store_with,
+    tree,
+)
+from tests.support.watched import Killed, WatchedFileSystem, call_of
 
 ACCESSES: dict[str, Callable[[MemoryRepository], object]] = {
     "snapshot": lambda store: store.snapshot(ALICE),
@@ -275,6 +285,49 @@ def test_preconditions_are_checked_against_the_migrated_facts(tmp_path: Path) ->
     put(tmp_path, document(FACT), user_id="bob")
     with pytest.raises(InvalidInputError):
         MemoryRepository(tmp_path).upsert_fact(ALICE, draft("x"), expected=0)
+
+
+def half_migrated(root: Path) -> Path:
+    """Leaves a migration that died right after its commit point; returns its source."""
+    source = put(root, document(FACT, revision=3))
+    disk = WatchedFileSystem(root)
+    disk.die_at(call_of("rename", "fact_a.md"))
+    with pytest.raises(Killed):
+        MemoryRepository(disk).snapshot(ALICE)
+    assert (bucket_path(root) / JOURNAL).exists()
+    return source
+
+
+def test_what_another_program_writes_into_a_migration_is_never_overwritten(tmp_path: Path) -> None:
+    source = half_migrated(tmp_path)
+    put(tmp_path, document(FACT, OTHER, revision=3))
+    edited = source.read_bytes()
+    for access in (ACCESSES["snapshot"], ACCESSES["create"], ACCESSES["migrate"]):
+        with pytest.raises(Corruption, match="was written by another program"):
+            access(MemoryRepository(tmp_path))
+    assert source.read_bytes() == edited
+
+
+def test_the_migration_is_completed_once_that_file_was_moved_away(tmp_path: Path) -> None:
+    source = half_migrated(tmp_path)
+    put(tmp_path, document(FACT, OTHER, revision=3))
+    source.rename(source.with_name("aside.json"))
+    store = MemoryRepository(tmp_path)
+    assert store.snapshot(ALICE).by_id.keys() == {"fact_a"}
+    assert store.snapshot(ALICE).revision == 4
+
+
+def test_version_1_that_is_written_into_a_change_of_version_2_is_never_overwritten(tmp_path: Path) -> None:
+    store_with(tmp_path, "x")
+    disk = WatchedFileSystem(tmp_path)
+    disk.die_at(call_of("rename", "y.md"))
+    with pytest.raises(Killed):
+        MemoryRepository(disk).upsert_fact(ALICE, draft("y"))
+    source = put(tmp_path, document(FACT))
+    edited = source.read_bytes()
+    with pytest.raises(Corruption, match="was written by another program"):
+        MemoryRepository(tmp_path).snapshot(ALICE)
+    assert source.read_bytes() == edited
 
 
 @pytest.mark.parametrize("agent", [None, "coder"])

@@ -13,7 +13,17 @@ import pytest
 from deermem import CommitInDoubt, Corruption, MemoryRepository
 from deermem.model.identity import FactId
 from tests.migration.v1 import FACT, OTHER, backup_of, document, put
-from tests.support.stores import ALICE, CODER, JOURNAL, bucket_path, fact_path, manifest, store_with, tree
+from tests.support.stores import (
+    ALICE,
+    CODER,
+    JOURNAL,
+    bucket_path,
+    edit,
+    fact_path,
+    manifest,
+    store_with,
+    tree,
+)
 from tests.support.watched import Killed, WatchedFileSystem, call_of
 
 OPERATION = "0123456789abcdef0123456789abcdef"
@@ -166,6 +176,61 @@ def test_an_interrupted_migration_is_rolled_back_and_done_again(tmp_path: Path) 
     assert snapshot.by_id.keys() == {"fact_a", "fact_b"}
     assert snapshot.revision > 1
     assert backup_of(source).read_bytes() == original
+
+
+def test_a_migration_that_wrote_facts_alone_is_rolled_back_however_often_it_is_interrupted(
+    tmp_path: Path,
+) -> None:
+    source = put(tmp_path, document(FACT, OTHER))
+    original = source.read_bytes()
+    MemoryRepository(tmp_path).snapshot(ALICE)
+    edit(fact_path(tmp_path, ALICE, "fact_b"), "\n\nWorks on compilers.\n", "\n\nHalf.\n")
+    source.write_bytes(original)
+    (bucket_path(tmp_path) / ".memory.fences.json").unlink()  # the predecessor had none
+    interrupt(tmp_path, expected=0, fact_ids=("fact_a", "fact_b"), kept_manifest=original)
+    disk = WatchedFileSystem(tmp_path)
+    disk.die_at(call_of("unlink", "fact_b.md"))
+    with pytest.raises(Killed):
+        MemoryRepository(disk).snapshot(ALICE)
+    contents = {fact.id: fact.content for fact in MemoryRepository(tmp_path).snapshot(ALICE).facts}
+    assert contents == {"fact_a": "Likes tea.", "fact_b": "Works on compilers."}
+
+
+@pytest.mark.parametrize(
+    "torn", [b"", b'{"version": "2.0", "revi', b"\0" * 300], ids=["empty", "cut", "zeros"]
+)
+def test_a_memory_json_that_lost_power_tore_is_rolled_back(tmp_path: Path, torn: bytes) -> None:
+    half_done(tmp_path)
+    (bucket_path(tmp_path) / "memory.json").write_bytes(torn)
+    disk = WatchedFileSystem(tmp_path)
+    disk.die_at(call_of("rename", "memory.json"))
+    with pytest.raises(Killed):
+        MemoryRepository(disk).snapshot(ALICE)
+    snapshot = MemoryRepository(tmp_path).snapshot(ALICE)
+    assert {fact.id: fact.content for fact in snapshot.facts} == {"a": "text of a", "b": "text of b"}
+    assert snapshot.revision > 3
+
+
+@pytest.mark.parametrize("state", ["prepared", "committed"])
+@pytest.mark.parametrize("operation", ["123e4567-e89b-12d3-a456-426614174000", "op_7"])
+def test_what_was_kept_aside_goes_whatever_its_name_is(tmp_path: Path, state: str, operation: str) -> None:
+    half_done(tmp_path)
+    bucket = bucket_path(tmp_path)
+    path = bucket / JOURNAL
+    path.write_text(json.dumps({**json.loads(path.read_text()), "operationId": operation, "state": state}))
+    (bucket / ".recovery" / OPERATION).rename(bucket / ".recovery" / operation)
+    MemoryRepository(tmp_path).snapshot(ALICE)
+    assert not list((bucket / ".recovery").iterdir())
+
+
+def test_a_journal_of_very_many_facts_is_read(tmp_path: Path) -> None:
+    half_done(tmp_path)
+    path = bucket_path(tmp_path) / JOURNAL
+    journal = json.loads(path.read_text())
+    journal["factIds"] += [f"fact_{number:06}" for number in range(60_000)]
+    path.write_text(json.dumps(journal, indent=2))
+    assert path.stat().st_size > 1_000_000
+    assert MemoryRepository(tmp_path).snapshot(ALICE).by_id.keys() == {"a", "b"}
 
 
 @pytest.mark.parametrize(

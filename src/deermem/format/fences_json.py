@@ -1,10 +1,13 @@
 """`.memory.fences.json`: the revisions of the last clears (guarantee G7).
 
-{"format": 1, "everything": 0, "agents": {"research-agent": 12}}
+{"format": 1, "everything": 0, "agents": {"research-agent": 12}, "migrated": {"memory.json": SHA-256}}
+
+`migrated` is there once a file of version 1 was.
 """
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -16,11 +19,16 @@ from deermem.model.resolution import Fences
 FENCES_FORMAT: Final = 1
 MAX_FENCES_BYTES: Final = 4_000_000
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
 
 def encode_fences(fences: Fences) -> bytes:
     """Returns the bytes of the file."""
     agents = dict(sorted(fences.agents.items()))
-    return dump_document({"format": FENCES_FORMAT, "everything": fences.everything, "agents": agents})
+    document: dict[str, Any] = {"format": FENCES_FORMAT, "everything": fences.everything, "agents": agents}
+    if fences.migrated:
+        document["migrated"] = dict(sorted(fences.migrated.items()))
+    return dump_document(document)
 
 
 def decode_fences(data: bytes, path: str) -> Fences:
@@ -42,7 +50,16 @@ def decode_fences(data: bytes, path: str) -> Fences:
         if agent is None:
             raise Corruption(path, "agents: a key is no agent name")
         known[agent] = _revision(revision, path)
-    return Fences(_revision(document.get("everything"), path), MappingProxyType(known))
+    migrated = document.get("migrated", {})
+    if not isinstance(migrated, dict) or not all(map(_is_digest, migrated.values())):
+        raise Corruption(path, "migrated: must be an object of SHA-256 digests")
+    return Fences(
+        _revision(document.get("everything"), path), MappingProxyType(known), MappingProxyType(migrated)
+    )
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
 def _revision(value: Any, path: str) -> int:

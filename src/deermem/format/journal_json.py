@@ -2,6 +2,7 @@
 
     {"format": 2, "state": "redo", "operation": 32 hex digits,
      "baseRevision": 11, "revision": 12,
+     "base":     SHA-256 of the `memory.json` of version 1 that is replaced; only there is it
      "images":   [IMAGE, …],          fact documents, the fences, a safety copy
      "manifest": IMAGE,
      "deletes":  ["agents/…/{id}.md", …],
@@ -24,6 +25,7 @@ from typing import Any, Final
 from deermem.errors import Corruption, LegacyFormat, UnsupportedFormat
 from deermem.format.layout import (
     AGENTS,
+    BACKUP_SUFFIX,
     FACTS,
     FENCES,
     fact_id_of,
@@ -32,7 +34,8 @@ from deermem.format.layout import (
     legacy_parts,
     parse_fact_parts,
 )
-from deermem.format.legacy_journal import is_legacy_journal
+from deermem.format.legacy_journal import is_legacy_journal, is_like_legacy_journal
+from deermem.format.legacy_version import is_legacy_text
 from deermem.format.safety_json import is_safety_copy
 from deermem.format.strict_json import dump_compact, load_object
 from deermem.model.identity import stored_agent_name
@@ -43,7 +46,7 @@ MAX_JOURNAL_BYTES: Final = 500_000_000
 _MAX_FOREIGN_BYTES: Final = 1_000_000
 
 _STAGED = re.compile(r"[0-9a-f]{32}\.[0-9]{1,7}")
-_KEPT = re.compile(r"[0-9a-f]{32}")
+_KEPT = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 Parts = tuple[str, ...]
@@ -85,7 +88,11 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """Holds everything that is needed to complete a transaction, however often."""
+    """Holds everything that is needed to complete a transaction, however often.
+
+    `base_digest` is the SHA-256 of the `memory.json` that it replaces, if that is of version 1, which has
+    no revision to be known by.
+    """
 
     operation: str
     base_revision: int
@@ -93,6 +100,14 @@ class Journal:
     images: tuple[Image, ...]
     manifest: Image
     deletes: tuple[Parts, ...]
+    base_digest: str = ""
+
+    def starts_from(self, data: bytes | None) -> bool:
+        """Tells whether these bytes are the `memory.json` of version 1 that is replaced.
+
+        Nothing, `None`, will do as well: then there is nothing to lose.
+        """
+        return bool(self.base_digest) and (data is None or sha256(data).hexdigest() == self.base_digest)
 
 
 def encode_journal(journal: Journal) -> bytes:
@@ -103,6 +118,7 @@ def encode_journal(journal: Journal) -> bytes:
         "operation": journal.operation,
         "baseRevision": journal.base_revision,
         "revision": journal.revision,
+        **({"base": journal.base_digest} if journal.base_digest else {}),
         "images": [_image_document(image) for image in journal.images],
         "manifest": _image_document(journal.manifest),
         "deletes": ["/".join(parts) for parts in journal.deletes],
@@ -121,7 +137,7 @@ def decode_journal(data: bytes, path: str, manifest_name: str) -> Journal:
     """
     body, _, rest = data.rpartition(b',"checksum":"')
     sealed = rest[:-3] == sha256(body + b"}").hexdigest().encode("ascii") and rest[-3:] == b'"}\n'
-    if not sealed and len(data) > _MAX_FOREIGN_BYTES:
+    if not sealed and len(data) > _MAX_FOREIGN_BYTES and not is_like_legacy_journal(data):
         # Parsing takes many times the memory of the bytes, and they are not what a transaction wrote.
         raise Corruption(path, "the checksum does not fit", _HINT)
     document = load_object(data, path)
@@ -141,12 +157,14 @@ def decode_journal(data: bytes, path: str, manifest_name: str) -> Journal:
             images=tuple(_image(image) for image in document["images"]),
             manifest=manifest,
             deletes=tuple(tuple(deleted.split("/")) for deleted in document["deletes"]),
+            base_digest=document.get("base", ""),
         )
         sound = (
             manifest.parts == (manifest_name,)
-            and all(_may_write(image.parts, manifest_name) for image in journal.images)
+            and _may_write_all(journal, manifest_name)
             and all(_may_delete(parts, manifest_name) for parts in journal.deletes)
             and journal.revision > journal.base_revision >= 0
+            and (not journal.base_digest or _DIGEST.fullmatch(journal.base_digest) is not None)
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise Corruption(path, "lacks a key or has one of the wrong type", _HINT) from None
@@ -174,6 +192,11 @@ def _image(document: dict[str, Any]) -> Image:
     return image
 
 
+def _may_write_all(journal: Journal, manifest_name: str) -> bool:
+    others = [image.parts for image in journal.images if not _may_write(image.parts, manifest_name)]
+    return not others or (all(map(_is_fact_file, others)) and _rolls_back(journal, manifest_name))
+
+
 def _may_write(parts: Parts, manifest_name: str) -> bool:
     """Rolling a migration back writes the files of version 1 again."""
     return (
@@ -184,20 +207,34 @@ def _may_write(parts: Parts, manifest_name: str) -> bool:
     )
 
 
+def _rolls_back(journal: Journal, manifest_name: str) -> bool:
+    """Tells whether files of version 1 come back, and so files of facts where they had lain."""
+    return any(_is_legacy(image.parts, manifest_name) for image in journal.images) or is_legacy_text(
+        journal.manifest.text.encode("utf-8")
+    )
+
+
 def _may_delete(parts: Parts, manifest_name: str) -> bool:
-    """A clear also removes a fact file that lies in the wrong shard, a migration its sources."""
+    """A clear also removes a fact file in the wrong shard, a migration its sources, a rollback backups."""
+    source = (*parts[:-1], parts[-1].removesuffix(BACKUP_SUFFIX))
     return (
         is_agent_file(parts)
-        or _is_legacy(parts, manifest_name)
+        or _is_legacy(source, manifest_name)
+        or (source != parts and source == (manifest_name,))
         or is_safety_copy(parts)
-        or (
-            len(parts) == 5
-            and parts[0] == AGENTS
-            and stored_agent_name(parts[1]) is not None
-            and parts[2] == FACTS
-            and is_shard(parts[3])
-            and fact_id_of(parts[4]) is not None
-        )
+        or _is_fact_file(parts)
+    )
+
+
+def _is_fact_file(parts: Parts) -> bool:
+    """Tells whether a path is one that a listing takes for a fact's, in whatever shard."""
+    return (
+        len(parts) == 5
+        and parts[0] == AGENTS
+        and stored_agent_name(parts[1]) is not None
+        and parts[2] == FACTS
+        and is_shard(parts[3])
+        and fact_id_of(parts[4]) is not None
     )
 
 

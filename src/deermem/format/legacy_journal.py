@@ -26,6 +26,7 @@ from deermem.model.identity import AgentName, FactId, stored_agent_name
 from deermem.model.rules import MAX_COUNT
 
 MAX_LEGACY_JOURNAL_BYTES: Final = 8_000_000
+_MAX_ENTRIES: Final = 100_000
 
 _PREPARED: Final = "prepared"
 _COMMITTED: Final = "committed"
@@ -57,6 +58,15 @@ def is_legacy_journal(document: Mapping[str, Any]) -> bool:
         "format" not in document
         and "operationId" in document
         and document.get("state") in (_PREPARED, _COMMITTED)
+    )
+
+
+def is_like_legacy_journal(data: bytes) -> bool:
+    """Tells whether bytes can be the predecessor's journal of many facts, without parsing them."""
+    return (
+        len(data) <= MAX_LEGACY_JOURNAL_BYTES
+        and b'"operationId"' in data
+        and data.count(b"{") + data.count(b"[") <= _MAX_ENTRIES
     )
 
 

@@ -7,7 +7,7 @@ the state under the lock and the time; it returns the whole outcome before a byt
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -28,10 +28,15 @@ from deermem.model.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class Fences:
-    """Remembers at which revision each scope was last cleared or deleted (guarantee G7)."""
+    """Remembers at which revision each scope was last cleared or deleted (guarantee G7).
+
+    `migrated` has the SHA-256 of each file of version 1 that became part of the memory, by its path: one
+    that comes back would bring back what was deleted since.
+    """
 
     everything: int = 0
     agents: Mapping[AgentName, int] = field(default_factory=lambda: MappingProxyType({}))
+    migrated: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def of(self, agent: AgentName) -> int:
         """Returns the revision of the scope's last clear, 0 if it was never cleared."""
@@ -40,8 +45,18 @@ class Fences:
     def raised(self, agents: Iterable[AgentName], everything: bool, revision: int) -> Fences:
         """Returns the fences after a clear at this revision."""
         if everything:
-            return Fences(revision)
-        return Fences(self.everything, MappingProxyType({**self.agents, **dict.fromkeys(agents, revision)}))
+            return Fences(revision, migrated=self.migrated)
+        return replace(self, agents=MappingProxyType({**self.agents, **dict.fromkeys(agents, revision)}))
+
+    def noting(self, migrated: Mapping[str, str]) -> Fences:
+        """Returns the fences after these files of version 1 were migrated."""
+        return replace(self, migrated=MappingProxyType({**self.migrated, **migrated}))
+
+    def forgetting(self, paths: Iterable[str]) -> Fences:
+        """Returns the fences after these files of version 1 were put back."""
+        gone = frozenset(paths)
+        kept = {path: digest for path, digest in self.migrated.items() if path not in gone}
+        return replace(self, migrated=MappingProxyType(kept))
 
 
 NO_FENCES: Final = Fences()

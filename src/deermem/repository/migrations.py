@@ -30,7 +30,8 @@ class MigrationReport:
 
     `sources` are the version-1 files, by path below the storage root. `delta` says what was written;
     `planned` which facts would be. `there_already` counts facts that were stored with the same meaning.
-    `adopted` are the ids of facts that went from `lead-agent` to the default agent.
+    `adopted` are the ids of facts that went from `lead-agent` to the default agent. `set_aside` are copies
+    of files that a version-1 file names and that lay where they would be taken for facts of another shard.
     """
 
     sources: tuple[str, ...] = ()
@@ -46,6 +47,7 @@ class MigrationReport:
     backups: tuple[str, ...] = ()
     adopted: tuple[str, ...] = ()
     interrupted: bool = False
+    set_aside: tuple[str, ...] = ()
 
     @property
     def needed(self) -> bool:
@@ -86,7 +88,8 @@ class Migrations(RepositoryCore):
         if transaction.user_source is None and not agents:
             return MigrationReport(revision=transaction.view.manifest.revision)
         done = transaction.migrate(agents, on_invalid)
-        return _report(bucket, done.plan, quarantine=done.quarantine, delta=self._delta(done.committed))
+        report = _report(bucket, done.plan, quarantine=done.quarantine, delta=self._delta(done.committed))
+        return replace(report, set_aside=done.set_aside)
 
     def _adopt(self, transaction: Transaction) -> tuple[str, ...]:
         """Moves the facts of `lead-agent` to the default agent."""
@@ -133,7 +136,7 @@ class Migrations(RepositoryCore):
                 if transaction.user_source is not None:
                     raise MigrationError(bucket.path_of(transaction.user_source.parts), "is of version 1")
                 stamps = self.engine.stamps
-                done = roll_back(bucket, transaction.view, stamps.operation(), stamps.time())
+                done = roll_back(bucket, transaction.view.manifest, stamps.operation(), stamps.time())
                 self.engine.cache.forget_user(user)
         self._indexer.committed(user, Delta(done.revision, self.engine.now(), cleared=done.agents))
         return done

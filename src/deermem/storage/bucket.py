@@ -113,15 +113,21 @@ class Bucket(OpenDirectories):
 
         Without a manifest the revision is 0; one of version 1 has none.
         """
-        with trusted():
-            try:
-                data, _ = self.directory.read(self.manifest_name, MAX_LEGACY_BYTES)
-            except FileNotFoundError:
-                return b"", 0
+        data = self.manifest_bytes()
+        if data is None:
+            return b"", 0
         try:
             return data, decode_manifest(data, self.path_of((self.manifest_name,))).revision
         except LegacyFormat:
             return data, None
+
+    def manifest_bytes(self) -> bytes | None:
+        """Returns the bytes of `memory.json`, whatever they are; `None` when there is none."""
+        with trusted():
+            try:
+                return self.directory.read(self.manifest_name, MAX_LEGACY_BYTES)[0]
+            except FileNotFoundError:
+                return None
 
     def _confirm_absence(self) -> ManifestImage:
         """Makes sure that "no such file" means that nothing was ever stored.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 from deermem.errors import MigrationError
@@ -14,6 +16,39 @@ from deermem.storage.journal import discard, sync_above
 from deermem.storage.opening import trusted
 
 _MAX_COPY_BYTES: Final = 500_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """Is what a transaction takes the place of, beside what it was asked to change.
+
+    `sources` are files of version 1, with their bytes: each is backed up first, and those of agents are
+    removed. `leaving` are files to remove beside, of which there are copies. `base` is the `memory.json`
+    that is replaced, if that is of version 1.
+    """
+
+    sources: tuple[tuple[Parts, bytes], ...] = ()
+    leaving: tuple[Parts, ...] = ()
+    base: bytes | None = None
+
+    @classmethod
+    def of(
+        cls, sources: Iterable[tuple[Parts, bytes]], manifest_name: str, leaving: Iterable[Parts] = ()
+    ) -> Superseded:
+        """Collects files of version 1, the user's `memory.json` perhaps among them."""
+        sources = tuple(sources)
+        return cls(sources, tuple(leaving), dict(sources).get((manifest_name,)))
+
+    def removed(self) -> set[Parts]:
+        """Returns the files that go."""
+        return {parts for parts, _ in self.sources if len(parts) > 1}.union(self.leaving)
+
+    def digests(self) -> dict[str, str]:
+        """Returns the SHA-256 of each file of version 1, by its path below the bucket."""
+        return {"/".join(parts): sha256(data).hexdigest() for parts, data in self.sources}
+
+
+NOTHING: Final = Superseded()
 
 
 def backup_parts(source: Parts) -> Parts:
@@ -35,8 +70,8 @@ def back_up(bucket: Bucket, operation: str, sources: Iterable[tuple[Parts, bytes
         put(bucket, operation, backup_parts(source), data, beside_old=True)
 
 
-def check_backup(bucket: Bucket, source: Parts, data: bytes) -> None:
-    """Makes sure that no other backup is in the way.
+def check_backup(bucket: Bucket, source: Parts, data: bytes) -> bool:
+    """Makes sure that no other backup is in the way; tells whether this one is there already.
 
     Raises:
         MigrationError: There is one.
@@ -46,10 +81,11 @@ def check_backup(bucket: Bucket, source: Parts, data: bytes) -> None:
         with bucket.directory_at(target[:-1]) as directory, trusted():
             found, _ = directory.read(target[-1], MAX_LEGACY_BYTES)
     except FileNotFoundError:
-        return
+        return False
     if found != data:
         reason = "differs from the file that it would back up; move it away and migrate again"
         raise MigrationError(bucket.path_of(target), reason)
+    return True
 
 
 def put(bucket: Bucket, operation: str, target: Parts, data: bytes, *, beside_old: bool = False) -> None:

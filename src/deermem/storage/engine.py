@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
 from deermem.errors import CommitInDoubt, Corruption, LegacyFormat, MigrationError, RevisionConflict
-from deermem.format.journal_json import Parts
 from deermem.model.changes import ChangeSet
 from deermem.model.identity import UserId
 from deermem.model.manifest import NO_MANIFEST
 from deermem.model.resolution import NO_FENCES, Before, Resolution, resolve
 from deermem.storage.access import BucketAccess, no_bucket
 from deermem.storage.bucket import ABSENT_MANIFEST, Bucket, ManifestImage, StoredFact
+from deermem.storage.copies import NOTHING, Superseded
 from deermem.storage.counters import COMMITS, CONFLICTS, RECOVERIES
 from deermem.storage.erasures import erased_at
 from deermem.storage.legacy import base_image, read_user_source
@@ -247,7 +247,7 @@ class Engine(BucketAccess):
         bucket: Bucket,
         base: ManifestImage,
         changes: ChangeSet,
-        sources: Sequence[tuple[Parts, bytes]] = (),
+        superseded: Superseded = NOTHING,
     ) -> Committed:
         """Commits a change set under the lock and lets the cache follow."""
         if base.identity is None:
@@ -263,7 +263,7 @@ class Engine(BucketAccess):
                 now=self.stamps.time_after(base),
                 operation=self.stamps.operation(),
                 known_fact=self.cache.known_fact,
-                sources=sources,
+                superseded=superseded,
                 erased_at=erased,
                 undo_days=self.undo_days,
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 
 from deermem.errors import InvalidInputError
 from deermem.format.journal_json import (
@@ -50,12 +51,12 @@ def sweep(bucket: Bucket, recovery: Directory) -> None:
     for name in orphans:
         with suppress(FileNotFoundError, IsADirectoryError, UnexpectedFileType):
             if is_kept_name(name):
-                _remove_kept(recovery, name)
+                remove_kept(recovery, name)
             else:
                 recovery.unlink(name)
 
 
-def _remove_kept(recovery: Directory, name: str) -> None:
+def remove_kept(recovery: Directory, name: str) -> None:
     """Removes what a transaction of the predecessor kept aside, and that was ended since."""
     with recovery.child(name) as kept:
         for file in kept.names():
@@ -70,13 +71,18 @@ def stage(
     files: Iterable[tuple[Parts, bytes]],
     manifest: tuple[Parts, bytes],
     deletes: tuple[Parts, ...],
+    legacy_base: bytes | None = None,
 ) -> Staged:
-    """Writes and syncs every image of a transaction, and the journal that will promise them."""
+    """Writes and syncs every image of a transaction, and the journal that will promise them.
+
+    `legacy_base` is the `memory.json` of version 1 that is replaced.
+    """
     contents = [*files, manifest]
     images = [
         Image.of(parts, staged_name(operation, number), data) for number, (parts, data) in enumerate(contents)
     ]
-    journal = Journal(operation, *revisions, tuple(images[:-1]), images[-1], deletes)
+    base_digest = "" if legacy_base is None else sha256(legacy_base).hexdigest()
+    journal = Journal(operation, *revisions, tuple(images[:-1]), images[-1], deletes, base_digest)
     journal_name = staged_name(operation, len(contents))
     record = encode_journal(journal)
     if len(record) > MAX_JOURNAL_BYTES:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from deermem.errors import LegacyFormat
+from deermem.errors import Corruption, LegacyFormat
 from deermem.format.journal_json import Parts
 from deermem.format.layout import legacy_parts
 from deermem.format.legacy_json import MAX_LEGACY_BYTES
@@ -17,6 +17,8 @@ from deermem.model.manifest import MANIFEST_VERSION, Manifest
 from deermem.storage.bucket import Bucket, ManifestImage
 from deermem.storage.opening import trusted
 
+# How far beyond all that was seen the revision goes where the last one is unknown.
+LEAP: Final = 1_000_000
 _LONG_AGO: Final = "1970-01-01T00:00:00Z"
 
 
@@ -43,7 +45,11 @@ def refuse_legacy(bucket: Bucket, agent: AgentName) -> None:
 
 def has_legacy(bucket: Bucket, agent: AgentName) -> bool:
     """Tells whether an agent has a file of version 1."""
-    parts = legacy_parts(agent, bucket.manifest_name)
+    return is_there(bucket, legacy_parts(agent, bucket.manifest_name))
+
+
+def is_there(bucket: Bucket, parts: Parts) -> bool:
+    """Tells whether there is a file at a path."""
     with suppress(FileNotFoundError), bucket.directory_at(parts[:-1]) as directory, trusted():
         directory.identify(parts[-1])
         return True
@@ -62,8 +68,7 @@ def read_source(bucket: Bucket, agent: AgentName, parts: Parts, now: str) -> Leg
         Corruption: It is no JSON object.
         UnsupportedFormat: It has a version that is not known.
     """
-    with bucket.directory_at(parts[:-1]) as directory, trusted():
-        data, _ = directory.read(parts[-1], MAX_LEGACY_BYTES)
+    data = _read(bucket, parts)
     document = decode_legacy(data, bucket.path_of(parts), Scope(bucket.user, agent), now)
     return LegacySource(agent, parts, data, document)
 
@@ -81,14 +86,35 @@ def read_agent_sources(bucket: Bucket, agents: Iterable[AgentName], now: str) ->
     return [read_source(bucket, agent, legacy_parts(agent, bucket.manifest_name), now) for agent in agents]
 
 
+def read_raw(bucket: Bucket, agent: AgentName, now: str) -> tuple[Parts, bytes]:
+    """Reads an agent's file of version 1 to be backed up and removed, whatever is wrong with it.
+
+    Raises:
+        UnsupportedFormat: It has a version that is not known.
+    """
+    parts = legacy_parts(agent, bucket.manifest_name)
+    data = _read(bucket, parts)
+    with suppress(Corruption):
+        decode_legacy(data, bucket.path_of(parts), Scope(bucket.user, agent), now)
+    return parts, data
+
+
+def _read(bucket: Bucket, parts: Parts) -> bytes:
+    with bucket.directory_at(parts[:-1]) as directory, trusted():
+        return directory.read(parts[-1], MAX_LEGACY_BYTES)[0]
+
+
 def base_image(bucket: Bucket, source: LegacySource) -> ManifestImage:
     """Returns a `memory.json` of version 1 as the state that a migration starts from.
 
-    It may have come back over a later version. The fences remember the revisions that were seen.
+    It may have come back over a later version. The fences remember revisions that were seen; the last one
+    of all is not known then.
     """
     document = source.document
     fences = bucket.read_fences()
     revision = max(document.revision, fences.everything, *fences.agents.values())
+    if bucket.manifest_name in fences.migrated:
+        revision += LEAP
     last_updated = document.last_updated or _LONG_AGO
     manifest = Manifest(revision, last_updated, document.summaries, document.extra)
     with trusted():

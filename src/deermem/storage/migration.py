@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Final, Literal
 
-from deermem.errors import Corruption, MigrationError, UnsupportedFormat
-from deermem.format.fact_markdown import decode_fact
+from deermem.errors import MigrationError
 from deermem.format.journal_json import Parts
-from deermem.format.layout import QUARANTINE, fact_parts
-from deermem.format.legacy_v1 import LegacyReference, Refusal
+from deermem.format.layout import fact_parts
+from deermem.format.legacy_v1 import Refusal
 from deermem.format.strict_json import dump_document
 from deermem.model.changes import ChangeSet, FactKey
-from deermem.model.fact import Fact, FactDraft
+from deermem.model.fact import Fact
 from deermem.model.identity import DEFAULT_AGENT, AgentName, Scope
 from deermem.model.migration import Candidate, adopted_summaries, migrated_facts
-from deermem.model.timestamps import normalise_timestamp
+from deermem.model.resolution import NO_FENCES, Fences
 from deermem.storage.agents import is_custom
 from deermem.storage.bucket import Bucket, ManifestImage
-from deermem.storage.copies import check_backup, put
-from deermem.storage.fact_files import MAX_FACT_FILE_BYTES
+from deermem.storage.copies import backup_parts, check_backup, put
 from deermem.storage.legacy import LegacySource
-from deermem.storage.opening import trusted
+from deermem.storage.legacy_references import Referred, as_draft, aside_parts, follow
 from deermem.storage.transaction import Committed
 
 OnInvalid = Literal["fail", "quarantine"]
@@ -49,22 +46,30 @@ class RefusedValue:
 
 @dataclass(frozen=True, slots=True)
 class MigrationPlan:
-    """Says what a migration would change: nothing is written yet."""
+    """Says what a migration would change: nothing is written yet.
+
+    `leaving` are files, and what they hold, that lie where they would be taken for facts and are none.
+    """
 
     base: ManifestImage
     sources: tuple[LegacySource, ...]
     changes: ChangeSet
     found: int
     refused: tuple[RefusedValue, ...]
+    leaving: tuple[tuple[Parts, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """Reports a migration of one user: its transaction, and what was left out with `quarantine`."""
+    """Reports a migration of one user: its transaction, and what was left out with `quarantine`.
+
+    `set_aside` are the copies of files that had lain where they would be taken for facts.
+    """
 
     plan: MigrationPlan
     committed: Committed
     quarantine: str | None = None
+    set_aside: tuple[str, ...] = ()
 
 
 def plan_migration(
@@ -78,38 +83,74 @@ def plan_migration(
     """
     candidates: list[Candidate] = []
     refused: list[RefusedValue] = []
+    leaving: dict[Parts, bytes] = {}
     summaries = base.manifest.summaries
+    fences = bucket.read_fences() if sources else NO_FENCES
     for source in sources:
-        check_backup(bucket, source.parts, source.data)
-        found, left_out = candidates_of(bucket, source)
+        _check_new(bucket, fences, source)
+        referred = list(follow(bucket, source))
+        found, left_out = candidates_of(bucket, source, referred)
         candidates += found
         refused += left_out
+        leaving.update((each.parts, each.leaves) for each in referred if each.leaves is not None)
         if source.parts != (bucket.manifest_name,):
             path = bucket.path_of(source.parts)
             summaries = adopted_summaries(summaries, source.document.summaries, path)
+    for candidate in candidates:
+        if fact_parts(*candidate.key) in leaving:
+            reason = f"{candidate.place} has the file that another reference leads to, which is not sound"
+            raise MigrationError(candidate.path, reason)
     present = _read_present(bucket, candidates)
     upserts = migrated_facts(bucket.user, candidates, present, now)
     changes = ChangeSet(upserts=upserts, least_revision=base.manifest.revision + 1)
     manifest = replace(base.manifest, summaries=summaries)
     return MigrationPlan(
-        base._replace(manifest=manifest), tuple(sources), changes, len(candidates), tuple(refused)
+        base._replace(manifest=manifest),
+        tuple(sources),
+        changes,
+        len(candidates),
+        tuple(refused),
+        tuple(sorted(leaving.items())),
     )
 
 
-def candidates_of(bucket: Bucket, source: LegacySource) -> tuple[list[Candidate], list[RefusedValue]]:
-    """Returns the facts of a version-1 file, and what cannot become part of a version-2 memory."""
+def _check_new(bucket: Bucket, fences: Fences, source: LegacySource) -> None:
+    """Makes sure that a file was not migrated before: what was deleted since would come back with it.
+
+    Raises:
+        MigrationError: It was, or another backup is in the way.
+    """
+    is_backed_up = check_backup(bucket, source.parts, source.data)
+    digest = sha256(source.data).hexdigest()
+    if is_backed_up and fences.migrated.get("/".join(source.parts)) == digest:
+        backup = bucket.path_of(backup_parts(source.parts))
+        reason = (
+            "was migrated before and came back, over what was made of it; facts that were deleted since "
+            "would come back with it. Restore a backup of version 2, or, to migrate it once more, move "
+            f"{backup} away"
+        )
+        raise MigrationError(bucket.path_of(source.parts), reason)
+
+
+def candidates_of(
+    bucket: Bucket, source: LegacySource, referred: Iterable[Referred]
+) -> tuple[list[Candidate], list[RefusedValue]]:
+    """Returns the facts of a version-1 file, and what cannot become part of a version-2 memory.
+
+    `referred` is where the file's references lead.
+    """
     path = bucket.path_of(source.parts)
     document = source.document
     refused = [_refused(path, refusal) for refusal in document.refusals]
     candidates = [
         Candidate(source.agent, path, fact.place, fact.draft, fact.titled) for fact in document.facts
     ]
-    for reference in document.references:
-        read = _read_reference(bucket, source, reference)
-        if isinstance(read, Candidate):
-            candidates.append(read)
+    for each in referred:
+        place = each.reference.place
+        if each.draft is None:
+            refused.append(RefusedValue(path, place, "path", each.reason, each.text))
         else:
-            refused.append(read)
+            candidates.append(Candidate(source.agent, path, place, each.draft))
     return candidates, refused
 
 
@@ -123,33 +164,6 @@ def _read_present(bucket: Bucket, candidates: Iterable[Candidate]) -> dict[FactK
         stored = bucket.read_fact(Scope(bucket.user, key[0]), key[1])
         present[key] = None if stored is None else stored.fact
     return present
-
-
-def _read_reference(
-    bucket: Bucket, source: LegacySource, reference: LegacyReference
-) -> Candidate | RefusedValue:
-    """Reads a fact that a version-1 file does not hold itself but names the file of."""
-    path = bucket.path_of(source.parts)
-    parts = (*source.parts[:-1], *reference.parts)
-    scope = Scope(bucket.user, source.agent)
-
-    def refused(reason: str) -> RefusedValue:
-        text = json.dumps({"path": "/".join(reference.parts), "contentHash": reference.content_hash})
-        return RefusedValue(path, reference.place, "path", reason, text)
-
-    try:
-        with bucket.directory_at(parts[:-1]) as directory, trusted():
-            data, _ = directory.read(parts[-1], MAX_FACT_FILE_BYTES)
-        fact = decode_fact(data, path=bucket.path_of(parts), scope=scope, fact_id=reference.fact_id)
-        draft = _as_draft(fact)
-    except FileNotFoundError:
-        return refused("leads to a file that is not there")
-    except (Corruption, UnsupportedFormat) as error:
-        return refused(f"leads to a file that cannot be read: {error}")
-    digest = sha256(data).hexdigest()
-    if reference.content_hash and reference.content_hash.removeprefix("sha256:").lower() != digest:
-        return refused("leads to a file with another content than contentHash says")
-    return Candidate(source.agent, path, reference.place, draft)
 
 
 def quarantine_refused(
@@ -168,9 +182,19 @@ def quarantine_refused(
         where = ".".join(filter(None, (first.place, first.field)))
         raise MigrationError(first.path, f"{where} {first.reason}{more}")
     entries = [asdict(value) for value in plan.refused]
-    parts: Parts = (QUARANTINE, now.replace(":", "-"), REFUSED_FILE)
+    parts = aside_parts(now, (REFUSED_FILE,))
     put(bucket, operation, parts, dump_document({"format": 1, "refused": entries}))
     return bucket.path_of(parts)
+
+
+def set_aside(bucket: Bucket, plan: MigrationPlan, operation: str, now: str) -> tuple[str, ...]:
+    """Keeps copies, verbatim, of the files that leave; returns their paths."""
+    copies = []
+    for parts, data in plan.leaving:
+        target = aside_parts(now, parts)
+        put(bucket, operation, target, data)
+        copies.append(bucket.path_of(target))
+    return tuple(copies)
 
 
 def plan_adoption(bucket: Bucket, now: str) -> ChangeSet | None:
@@ -188,13 +212,8 @@ def plan_adoption(bucket: Bucket, now: str) -> ChangeSet | None:
     if not facts:
         return None
     candidates = [
-        Candidate(DEFAULT_AGENT, bucket.path_of(fact_parts(LEAD_AGENT, fact.id)), "it", _as_draft(fact))
+        Candidate(DEFAULT_AGENT, bucket.path_of(fact_parts(LEAD_AGENT, fact.id)), "it", as_draft(fact))
         for fact in facts
     ]
     upserts = migrated_facts(bucket.user, candidates, _read_present(bucket, candidates), now)
     return ChangeSet(upserts=upserts, clears=frozenset([LEAD_AGENT]))
-
-
-def _as_draft(fact: Fact) -> FactDraft:
-    created_at = normalise_timestamp(fact.created_at, "createdAt")
-    return replace(fact.draft(), id=fact.id, created_at=created_at)

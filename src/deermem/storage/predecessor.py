@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from deermem.errors import Corruption, LegacyFormat
@@ -19,7 +20,9 @@ from deermem.format.legacy_json import MAX_LEGACY_BYTES
 from deermem.format.manifest_json import decode_manifest, encode_manifest
 from deermem.model.manifest import NO_MANIFEST
 from deermem.storage.bucket import Bucket
+from deermem.storage.copies import Superseded
 from deermem.storage.fact_files import MAX_FACT_FILE_BYTES
+from deermem.storage.journal import remove_kept
 from deermem.storage.opening import trusted
 from deermem.storage.transaction import write_all
 
@@ -45,6 +48,7 @@ def end_legacy_transaction(bucket: Bucket, operation: str) -> None:
         _log.warning("ending a finished transaction of the predecessor for %s", bucket.user)
         bucket.directory.unlink(JOURNAL)
         bucket.directory.sync()
+        _drop_kept(bucket, journal)
         return
     _log.warning(
         "rolling back a transaction of the predecessor for %s to revision %d",
@@ -54,24 +58,43 @@ def end_legacy_transaction(bucket: Bucket, operation: str) -> None:
     files = list(_restored_facts(bucket, journal))
     deletes = tuple(sorted(_new_facts(bucket, journal)))
     manifest, seen = _restored_manifest(bucket, journal)
-    on_disk = bucket.manifest_on_disk()[1] or 0
-    seen = max(seen, on_disk, journal.next_revision)
+    present, on_disk = _manifest_on_disk(bucket)
+    seen = max(seen, on_disk or 0, journal.next_revision)
     try:
         restored = decode_manifest(manifest, bucket.path_of((bucket.manifest_name,)))
         # Readers may have seen the revision that is taken back: it must not come again.
         manifest = encode_manifest(replace(restored, revision=seen + 1))
     except LegacyFormat:
-        files.append(((FENCES,), encode_fences(bucket.read_fences().raised((), True, seen))))
-    revisions = (on_disk, seen + 1)
+        fences = bucket.read_fences().raised((), True, seen).forgetting([bucket.manifest_name])
+        files.append(((FENCES,), encode_fences(fences)))
     write_all(
         bucket,
         operation,
-        revisions,
+        (on_disk or 0, seen + 1),
         files,
         ((bucket.manifest_name,), manifest),
         deletes,
+        Superseded(base=present if on_disk is None else None),
         replaces_journal=True,
     )
+    _drop_kept(bucket, journal)
+
+
+def _manifest_on_disk(bucket: Bucket) -> tuple[bytes, int | None]:
+    """Returns the bytes of `memory.json`, and its revision where they can be trusted.
+
+    The predecessor did not sync what it wrote, so a loss of power may have left them empty or torn.
+    """
+    try:
+        return bucket.manifest_on_disk()
+    except Corruption:
+        return bucket.manifest_bytes() or b"", None
+
+
+def _drop_kept(bucket: Bucket, journal: LegacyJournal) -> None:
+    """Removes what the transaction had kept aside; where its name is a usual one a sweep would, too."""
+    with suppress(OSError), bucket.directory_at((RECOVERY,)) as recovery:
+        remove_kept(recovery, journal.operation)
 
 
 def _restored_facts(bucket: Bucket, journal: LegacyJournal) -> Iterator[tuple[Parts, bytes]]:

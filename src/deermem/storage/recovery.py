@@ -8,6 +8,7 @@ from contextlib import suppress
 from deermem.errors import Corruption
 from deermem.format.journal_json import MAX_JOURNAL_BYTES, Journal, decode_journal
 from deermem.format.layout import JOURNAL, RECOVERY
+from deermem.format.legacy_version import is_legacy_text
 from deermem.storage.bucket import Bucket
 from deermem.storage.journal import reapply, sweep
 from deermem.storage.opening import trusted
@@ -59,14 +60,23 @@ def _is_pending(bucket: Bucket, journal: Journal) -> bool:
     """Tells whether a journal's transaction still has to be completed.
 
     The manifest is replaced after everything else was made durable, so one that the journal wrote, or
-    a later one, proves that all is done. One of version 1 has no revision to compare: if it is not what
-    the journal wrote, it is what the journal starts from.
+    a later one, proves that all is done. One of version 1 has no revision, so the journal tells which
+    one it replaces; that may have the very bytes that it writes, and then all is done once more.
     """
-    data, revision = bucket.manifest_on_disk()
-    if journal.manifest.is_content(data):
-        return False
-    if revision is None:
+    data = bucket.manifest_bytes()
+    if journal.starts_from(data):
         return True
+    if data is not None and journal.manifest.is_content(data):
+        return False
+    revision = bucket.manifest_on_disk()[1]
+    if revision is None:
+        if is_legacy_text(journal.manifest.text.encode("utf-8")):
+            return False  # what it wrote was changed since, by the application that it was meant for
+        raise Corruption(
+            bucket.path_of((bucket.manifest_name,)),
+            f"was written by another program before a change to revision {journal.revision} was complete",
+            "stop that program and move the file away; the next access completes the change",
+        )
     if revision >= journal.revision:
         return False
     if revision != journal.base_revision:

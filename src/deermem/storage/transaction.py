@@ -25,7 +25,7 @@ from deermem.storage.bucket import (
     ManifestImage,
     StoredFact,
 )
-from deermem.storage.copies import back_up
+from deermem.storage.copies import NOTHING, Superseded, back_up
 from deermem.storage.fact_files import MAX_FACT_FILE_BYTES
 from deermem.storage.journal import (
     Staged,
@@ -69,7 +69,7 @@ def commit(  # noqa: PLR0913 - a transaction gets all that it knows of the world
     now: str,
     operation: str,
     known_fact: FindKnown,
-    sources: Sequence[tuple[Parts, bytes]] = (),
+    superseded: Superseded = NOTHING,
     erased_at: int = 0,
     undo_days: int = 0,
 ) -> Committed:
@@ -85,8 +85,7 @@ def commit(  # noqa: PLR0913 - a transaction gets all that it knows of the world
         operation: 32 hex digits that no other transaction has.
         known_fact: Tells what this process last saw of a fact, so that an edit made by hand since
             then is a conflict and is not overwritten.
-        sources: Files of version 1, with their bytes, that this transaction supersedes. Each is backed
-            up first; those of agents are removed.
+        superseded: What this transaction takes the place of. The fences note files of version 1.
         erased_at: The revision at which the user was erased before this memory began, else 0.
         undo_days: How long safety copies are kept; 0 keeps none.
 
@@ -102,13 +101,16 @@ def commit(  # noqa: PLR0913 - a transaction gets all that it knows of the world
     if erased_at:
         before = replace(before, erased_at=erased_at, fences=bucket.read_fences())
     resolution = resolve(changes, before, now)
+    if superseded.sources:
+        fences = resolution.fences or bucket.read_fences()
+        resolution = replace(resolution, fences=fences.noting(superseded.digests()))
     if resolution.manifest is base.manifest:
         return Committed(resolution, base, base)
     files = _encode_files(resolution)
     manifest = ((bucket.manifest_name,), encode_manifest(resolution.manifest))
     revisions = (base.manifest.revision, resolution.manifest.revision)
     side_files = {parts for agent in changes.removes for parts in agent_files(bucket, agent)}
-    side_files.update(parts for parts, _ in sources if parts != manifest[0])
+    side_files |= superseded.removed() - {parts for parts, _ in files}
     deletes = (*sorted(side_files), *_paths_to_delete(resolution, listed))
     if changes.keeps:
         manifests = (base.manifest, resolution.manifest)
@@ -116,7 +118,7 @@ def commit(  # noqa: PLR0913 - a transaction gets all that it knows of the world
         files, deletes = [*files, *aside.files], (*deletes, *aside.deletes)
     if changes.undoes:
         deletes = (*deletes, (SAFETY, changes.undoes))
-    staged = write_all(bucket, operation, revisions, files, manifest, deletes, sources)
+    staged = write_all(bucket, operation, revisions, files, manifest, deletes, superseded)
     return _report(resolution, base, staged, manifest)
 
 
@@ -127,7 +129,7 @@ def write_all(
     files: Sequence[tuple[Parts, bytes]],
     manifest: tuple[Parts, bytes],
     deletes: tuple[Parts, ...],
-    sources: Sequence[tuple[Parts, bytes]] = (),
+    superseded: Superseded = NOTHING,
     *,
     replaces_journal: bool = False,
 ) -> Staged:
@@ -140,7 +142,7 @@ def write_all(
         files: Paths below the bucket and what they shall hold.
         manifest: The same for `memory.json`, which comes last.
         deletes: The files to remove.
-        sources: Files that are backed up first, see `commit`.
+        superseded: What this takes the place of, see `commit`.
         replaces_journal: Whether there is a journal of the predecessor, whose place this one takes. Then
             it is not taken back where its name could not be made durable: the other is gone.
     """
@@ -151,10 +153,10 @@ def write_all(
             pass  # the sync of the bucket at the commit point makes it durable
     for directory in dict.fromkeys(parts[:-1] for parts in (*(parts for parts, _ in files), *deletes)):
         _check_changeable(bucket, directory)
-    back_up(bucket, operation, sources)
+    back_up(bucket, operation, superseded.sources)
     with bucket.directory_at((RECOVERY,), make=True) as recovery:
         try:
-            staged = stage(recovery, operation, revisions, files, manifest, deletes)
+            staged = stage(recovery, operation, revisions, files, manifest, deletes, superseded.base)
             _promise(bucket, recovery, staged, may_withdraw=not replaces_journal)
         except BaseException:
             discard(recovery, operation)

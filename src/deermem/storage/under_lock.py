@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -14,8 +14,16 @@ from deermem.model.changes import ChangeSet
 from deermem.model.identity import AgentName
 from deermem.storage.bucket import Bucket, ManifestImage
 from deermem.storage.cache import SnapshotCache
-from deermem.storage.legacy import LegacySource, legacy_agents, read_agent_sources, refuse_legacy
-from deermem.storage.migration import Migrated, MigrationPlan, OnInvalid, plan_migration, quarantine_refused
+from deermem.storage.copies import NOTHING, Superseded
+from deermem.storage.legacy import LegacySource, legacy_agents, read_agent_sources, read_raw, refuse_legacy
+from deermem.storage.migration import (
+    Migrated,
+    MigrationPlan,
+    OnInvalid,
+    plan_migration,
+    quarantine_refused,
+    set_aside,
+)
 from deermem.storage.stamps import Stamps
 from deermem.storage.transaction import Committed
 from deermem.storage.view import BucketView, View
@@ -32,7 +40,7 @@ class _Engine(Protocol):
         bucket: Bucket,
         base: ManifestImage,
         changes: ChangeSet,
-        sources: Sequence[tuple[Parts, bytes]] = (),
+        superseded: Superseded = NOTHING,
     ) -> Committed: ...
 
 
@@ -101,7 +109,8 @@ class Transaction:
             for agent in sorted(changes.agents() - changes.removes):
                 refuse_legacy(self.bucket, agent)
         self.view.keep()
-        return self._engine.apply(self.bucket, self.view.image, changes, sources)
+        superseded = Superseded.of(sources, self.bucket.manifest_name)
+        return self._engine.apply(self.bucket, self.view.image, changes, superseded)
 
     def migrate_user(self) -> None:
         """Migrates the user's `memory.json`, if it is of version 1."""
@@ -124,30 +133,41 @@ class Transaction:
         self._check_process()
         plan = self.plan_migration(agents)
         stamps = self._engine.stamps
-        quarantine = quarantine_refused(self.bucket, plan, stamps.operation(), stamps.time(), on_invalid)
+        now = stamps.time()
+        quarantine = quarantine_refused(self.bucket, plan, stamps.operation(), now, on_invalid)
+        aside = set_aside(self.bucket, plan, stamps.operation(), now)
         raw = [(source.parts, source.data) for source in plan.sources]
-        committed = self.commit_migration(plan.changes, plan.base, raw)
+        leaving = [parts for parts, _ in plan.leaving]
+        superseded = Superseded.of(raw, self.bucket.manifest_name, leaving)
+        committed = self.commit_migration(plan.changes, plan.base, superseded)
         self.user_source = None
-        return Migrated(plan, committed, quarantine)
+        return Migrated(plan, committed, quarantine, aside)
 
     def commit_migration(
         self,
         changes: ChangeSet,
         base: ManifestImage | None = None,
-        sources: Sequence[tuple[Parts, bytes]] = (),
+        superseded: Superseded = NOTHING,
     ) -> Committed:
         """Commits a part of a migration, and goes on from there."""
-        committed = self._engine.apply(self.bucket, base or self.view.image, changes, sources)
+        committed = self._engine.apply(self.bucket, base or self.view.image, changes, superseded)
         self._migrated.append(committed)
         self.view = BucketView(self.bucket, committed.image, self._engine.cache)
         return committed
 
     def _raw_sources(self) -> list[tuple[Parts, bytes]]:
+<<<<<<< HEAD
         sources = [] if self.user_source is None else [self.user_source]
         agents = legacy_agents(self.bucket)
         if agents:
             sources += read_agent_sources(self.bucket, agents, self._engine.stamps.time())
         return [(source.parts, source.data) for source in sources]
+=======
+        now = self._engine.stamps.time()
+        sources = [] if self.user_source is None else [(self.user_source.parts, self.user_source.data)]
+        sources += [read_raw(self.bucket, agent, now) for agent in legacy_agents(self.bucket)]
+        return sources
+>>>>>>> 98ccda7 (wip)
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
