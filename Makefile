@@ -7,7 +7,7 @@ CLI := $(VENV)/.installed-cli
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv lint types imports test demo bench crash simulate fuzz stress docs changelog lock clean
+.PHONY: help venv lint types imports test demo bench crash simulate fuzz stress kernel docs changelog lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ fuzz: $(DEV) ## fuzz every parser, guided by coverage (ARGS="seconds target …"
 
 stress: $(DEV) ## run the tests that take minutes
 	$(BIN)/python -m pytest -m stress --timeout 1800 $(ARGS)
+
+kernel: $(DEV) ## cut real file systems off and compare system calls (as root; strace, xfsprogs, btrfs-progs)
+	$(BIN)/python -m pytest -m "stress or not stress" --timeout 1800 -rsP $(ARGS) tests/kernel
 
 docs: $(DEV) ## run every code block of the documents and check their links
 	$(BIN)/python -m pytest tests/docs $(ARGS)
