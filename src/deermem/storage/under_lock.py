@@ -156,18 +156,12 @@ class Transaction:
         return committed
 
     def _raw_sources(self) -> list[tuple[Parts, bytes]]:
-<<<<<<< HEAD
-        sources = [] if self.user_source is None else [self.user_source]
+        sources = [] if self.user_source is None else [(self.user_source.parts, self.user_source.data)]
         agents = legacy_agents(self.bucket)
         if agents:
-            sources += read_agent_sources(self.bucket, agents, self._engine.stamps.time())
-        return [(source.parts, source.data) for source in sources]
-=======
-        now = self._engine.stamps.time()
-        sources = [] if self.user_source is None else [(self.user_source.parts, self.user_source.data)]
-        sources += [read_raw(self.bucket, agent, now) for agent in legacy_agents(self.bucket)]
+            now = self._engine.stamps.time()
+            sources += [read_raw(self.bucket, agent, now) for agent in agents]
         return sources
->>>>>>> 98ccda7 (wip)
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
