@@ -127,6 +127,7 @@ def outcome_for_another_user(root: Path) -> str:
     return os.read(read, 10_000).decode()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_signal_that_ends_a_wait_for_the_turn_leaves_the_queue_in_order() -> None:
     release, released = threading.Event(), threading.Event()
 

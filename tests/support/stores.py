@@ -110,4 +110,4 @@ def interrupt(root: Path, change: Callable[[MemoryRepository], object], at: Call
 
 def open_descriptors() -> int:
     """Returns how many descriptors this process has open."""
-    return len(os.listdir("/proc/self/fd"))
+    return len(os.listdir("/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"))
