@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import threading
+from collections import Counter
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -199,6 +200,20 @@ def test_users_are_migrated_only_a_little_ahead_of_who_asks(tmp_path: Path) -> N
     assert len(done) == 5
     after = [manifest(root, user)["version"] for user in users]
     assert after == ["2.0"] * 5 + ["1.0"] * 15
+
+
+def test_a_migration_syncs_each_directory_above_its_new_shards_once(tmp_path: Path) -> None:
+    put(tmp_path, document(*facts(50)))
+    disk = WatchedFileSystem(tmp_path)
+    MemoryRepository(disk).migrate("alice")
+    bucket = "users/alice"
+    syncs = Counter(call.path for call in disk.calls if call.kind == "sync")
+    above = {f"{bucket}/agents", f"{bucket}/agents/__default__", f"{bucket}/agents/__default__/facts"}
+    shards = {path.parent.name for path in bucket_path(tmp_path).glob("agents/*/facts/*/*.md")}
+    assert {path: syncs[path] for path in syncs if path.startswith(f"{bucket}/agents")} == {
+        **dict.fromkeys(above, 1),
+        **{f"{bucket}/agents/__default__/facts/{shard}": 1 for shard in shards},
+    }
 
 
 def test_progress_is_told_of_each_user_once(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Why each step stands where it stands is written down in `docs/internals/transact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -139,9 +139,11 @@ def apply(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
 
 def reapply(bucket: Bucket, recovery: Directory, journal: Journal) -> None:
     """Completes a transaction that somebody else promised, however far it came, as often as needed."""
-    for parts in dict.fromkeys(image.parts[:-1] for image in journal.images):
+    directories = dict.fromkeys(image.parts[:-1] for image in journal.images)
+    for parts in directories:
         with bucket.directory_at(parts, make=True):
-            sync_above(bucket, parts, len(parts))
+            pass
+    _sync_each(bucket, (above for parts in directories for above in _above(parts, len(parts))))
     _place_files(bucket, journal, lambda image, target: _replace(recovery, image, target))
     _replace(recovery, journal.manifest, bucket.directory)
     bucket.directory.sync()
@@ -189,25 +191,38 @@ def _replace(recovery: Directory, image: Image, target: Directory) -> None:
     recovery.rename(image.staged, target, name)
 
 
-def prepare_shard(bucket: Bucket, parts: Parts) -> None:
-    """Makes the directories down to a shard, so that no fact can vanish with one of them.
+def prepare_shards(bucket: Bucket, shards: Iterable[Parts]) -> None:
+    """Makes the directories down to shards, so that no fact can vanish with one of them.
 
     A shard that holds a file was made durable by the transaction that put the file there. One that
     is new or empty may be a dead writer's and its entry unsynced; then all above it are synced too,
-    unless another shard with a file in it proves that they were.
+    unless another shard with a file in it proves that they were. Each directory is synced once.
     """
-    with bucket.directory_at(parts, make=True) as shard:
-        if not shard.is_empty():
-            return
-    with bucket.directory_at(parts[:-1]) as facts:
-        proven = any(name != parts[-1] and _has_entries(facts, name) for name in facts.names())
-    sync_above(bucket, parts, 1 if proven else len(parts))
+    unsure: dict[Parts, set[str]] = {}
+    for parts in shards:
+        with bucket.directory_at(parts, make=True) as shard:
+            if shard.is_empty():
+                unsure.setdefault(parts[:-1], set()).add(parts[-1])
+    to_sync: list[Parts] = []
+    for parts, names in unsure.items():
+        with bucket.directory_at(parts) as facts:
+            proven = any(name not in names and _has_entries(facts, name) for name in facts.names())
+        to_sync += [parts] if proven else [parts, *_above(parts, len(parts))]
+    _sync_each(bucket, to_sync)
 
 
 def sync_above(bucket: Bucket, parts: Parts, levels: int) -> None:
     """Syncs the nearest directories above one, so that the entries on the way to it are durable."""
-    for level in range(1, levels + 1):
-        with bucket.directory_at(parts[:-level]) as directory:
+    _sync_each(bucket, _above(parts, levels))
+
+
+def _above(parts: Parts, levels: int) -> Iterator[Parts]:
+    return (parts[:-level] for level in range(1, levels + 1))
+
+
+def _sync_each(bucket: Bucket, directories: Iterable[Parts]) -> None:
+    for parts in dict.fromkeys(directories):
+        with bucket.directory_at(parts) as directory:
             directory.sync()
 
 

@@ -32,7 +32,7 @@ from deermem.storage.journal import (
     apply,
     discard,
     is_below_agents,
-    prepare_shard,
+    prepare_shards,
     publish,
     stage,
     withdraw,
@@ -146,8 +146,7 @@ def write_all(
         replaces_journal: Whether there is a journal of the predecessor, whose place this one takes. Then
             it is not taken back where its name could not be made durable: the other is gone.
     """
-    for directory in dict.fromkeys(parts[:-1] for parts, _ in files if is_below_agents(parts)):
-        prepare_shard(bucket, directory)
+    prepare_shards(bucket, dict.fromkeys(parts[:-1] for parts, _ in files if is_below_agents(parts)))
     if any(parts[0] == SAFETY for parts, _ in files):
         with bucket.directory_at((SAFETY,), make=True):
             pass  # the sync of the bucket at the commit point makes it durable
