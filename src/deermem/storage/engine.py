@@ -253,7 +253,7 @@ class Engine(BucketAccess):
         if base.identity is None:
             sync_above_bucket(self.file_system, bucket.user)
         # An erased user's memory begins anew, or with a file of version 1 that somebody has put back.
-        begins = base.identity is None or bool(sources)
+        begins = base.identity is None or bool(superseded.sources)
         erased = erased_at(self.file_system, bucket.user) if begins else 0
         try:
             committed = commit(
