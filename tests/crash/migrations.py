@@ -11,8 +11,9 @@ from deermem.format.fact_markdown import encode_fact
 from deermem.format.layout import fact_parts
 from deermem.format.manifest_json import encode_manifest
 from deermem.model.fact import FactDraft, next_fact
-from deermem.model.identity import DEFAULT_AGENT, FactId
+from deermem.model.identity import DEFAULT_AGENT, FactId, UserId
 from deermem.model.manifest import Manifest
+from deermem.repository import MemoryRepository
 from deermem.testing.crash_scenario import Scenario
 from deermem.testing.memory_model import Action, MemoryModel, ModelFact
 
@@ -109,9 +110,19 @@ def _interrupted_migration(*, replaced: bool) -> dict[str, bytes]:
 
 READ: Final = Action("read", lambda repository: repository.snapshot(HERE), lambda memory: memory)
 READ_THERE: Final = Action("read there", lambda repository: repository.snapshot(THERE), lambda memory: memory)
+
+
+def migrate_and_look(repository: MemoryRepository) -> None:
+    """Migrates, and makes sure that the fences tell of every file that was migrated, now or before."""
+    repository.migrate(USER)
+    with repository.engine.opened(UserId.parse(USER)) as bucket:
+        noted = {} if bucket is None else bucket.read_fences().migrated
+    if noted.keys() != {path.removeprefix(f"{BUCKET}/") for path in V1_OF_BOTH}:
+        raise ValueError(f"the fences tell of {sorted(noted)} alone")
+
+
 MIGRATE: Final = Action("migrate", lambda repository: repository.migrate(USER), lambda memory: memory)
-
-
+MIGRATE_ALL: Final = Action("migrate", migrate_and_look, lambda memory: memory)
 # The next access migrates again, above the revision of the rollback.
 ROLL_BACK: Final = Action(
     "roll back",
@@ -134,9 +145,9 @@ MIGRATIONS: Final = (
     ),
     Scenario(
         "migrate all files of a user",
-        MIGRATE,
+        MIGRATE_ALL,
         agents=BOTH,
-        first=MIGRATE,
+        first=MIGRATE_ALL,
         files=V1_OF_BOTH,
         start=_memory(1, FIRST, SECOND),
         backed_up=(OWN, AGENTS_OWN),

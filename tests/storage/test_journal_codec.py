@@ -42,7 +42,7 @@ def sample() -> dict[str, Any]:
         1,
         2,
         (Image.of(fact, staged_name(OPERATION, 0), b"fact"),),
-        Image.of(("memory.json",), staged_name(OPERATION, 1), b"{}"),
+        Image.of(("memory.json",), staged_name(OPERATION, 1), b'{"version": "2.0"}'),
         (fact_parts(AgentName("coder"), FactId("y")),),
     )
     document: dict[str, Any] = json.loads(encode_journal(journal))

@@ -302,7 +302,7 @@ DAMAGE = {
     "a manifest of a later version": ("memory.json", b'{"version": "9.0", "revision": 40}'),
     "a journal that is no JSON": (JOURNAL, b'{"format": 2, "revision": 77'),
     "fences that are no JSON": (".memory.fences.json", b"["),
-    "a file of version 1 that is no JSON": ("agents/writer/memory.json", b"nothing"),
+    "an unread file of a later version": ("agents/writer/memory.json", b'{"version": "9.0"}'),
     "another backup of version 1": ("agents/writer/memory.json.v1.bak", b"another"),
 }
 
