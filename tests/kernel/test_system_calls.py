@@ -32,6 +32,9 @@ NAMES = {
     "roll a migration back",
     "recover a hot journal",
     "delete an agent",
+    "erase a user",
+    "undo a clear",
+    "repair",
 }
 
 

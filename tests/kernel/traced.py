@@ -16,14 +16,45 @@ from pathlib import Path
 from typing import Final
 
 from deermem import MemoryRepository
+from deermem.format.layout import fact_parts
+from deermem.maintenance.check import check_user
+from deermem.maintenance.erase import erase_user
+from deermem.maintenance.repair import repair_user
+from deermem.maintenance.taking_back import undo
+from deermem.model.identity import FactId
 from deermem.storage.filesystem import LocalFileSystem, directory
 from deermem.storage.port import FileSystem
 from deermem.testing.crash_scenario import Scenario
+from deermem.testing.memory_model import Action, MemoryModel
 from tests.crash.migrations import MIGRATIONS
-from tests.crash.scenarios import SCENARIOS
+from tests.crash.scenarios import BUCKET, HERE, SCENARIOS, TWO_AGENTS, USER, clear
 
-EVERY: Final = {scenario.name: scenario for scenario in (*SCENARIOS, *MIGRATIONS)}
-NOW: Final = datetime(2026, 5, 1, tzinfo=UTC)
+
+def _as_it_was(memory: MemoryModel) -> MemoryModel:
+    """Stands for a model where only the steps are looked at."""
+    return memory
+
+
+def _mend(repository: MemoryRepository) -> object:
+    return repair_user(repository, HERE.user, check_user(repository, USER).findings)
+
+
+_DAMAGED: Final = "/".join((BUCKET, *fact_parts(HERE.agent, FactId("damaged"))))
+MAINTENANCE: Final = (
+    Scenario(
+        "erase a user",
+        Action("erase", lambda repository: erase_user(repository, USER), _as_it_was),
+        TWO_AGENTS,
+    ),
+    Scenario(
+        "undo a clear",
+        Action("undo", lambda repository: undo(repository, HERE.user), _as_it_was),
+        (*TWO_AGENTS, clear(HERE)),
+    ),
+    Scenario("repair", Action("repair", _mend, _as_it_was), TWO_AGENTS, removed_files={_DAMAGED: b"no fact"}),
+)
+EVERY: Final = {scenario.name: scenario for scenario in (*SCENARIOS, *MIGRATIONS, *MAINTENANCE)}
+NOW: Final = datetime(2026, 1, 2, tzinfo=UTC)  # a day after the setup of the scenarios
 
 
 def open_repository(storage: FileSystem, scenario: Scenario) -> MemoryRepository:
