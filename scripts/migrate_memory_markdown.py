@@ -85,7 +85,9 @@ def run(arguments: Sequence[str]) -> int:
         )
         settings = read_environment()
         root = os.path.realpath(settings.storage_path(given.storage_path))
-        with MemoryRepository(root, lock_timeout=settings.lock_timeout) as repository:
+        with MemoryRepository(
+            root, lock_timeout=settings.lock_timeout, manifest_filename=settings.manifest_filename
+        ) as repository:
             return tell(request, repository, as_json=given.json)
     except KeyboardInterrupt:
         report(given.json, "KeyboardInterrupt", "interrupted")

@@ -8,6 +8,7 @@ The store itself never looks at the environment: who builds a `MemoryRepository`
 | `DEERMEM_USER_ID` | the user | `default` |
 | `DEERMEM_LOCK_TIMEOUT` | how long a writer waits for its turn, 1 to 120 seconds | 10 |
 | `DEERMEM_UNDO_DAYS` | how long what a clear, an import or a restore replaced is kept, in days | 7 |
+| `DEERMEM_MANIFEST_FILENAME` | the name of the summary file | `memory.json` |
 | `DEERMEM_MAX_FACTS` and so on | the setting of `DeerMemConfig` with that name | its default |
 
 An empty variable counts as none.
@@ -29,6 +30,7 @@ DATA_DIR: Final = "DEERMEM_DATA_DIR"
 USER_ID: Final = "DEERMEM_USER_ID"
 LOCK_TIMEOUT: Final = "DEERMEM_LOCK_TIMEOUT"
 UNDO_DAYS: Final = "DEERMEM_UNDO_DAYS"
+MANIFEST_FILENAME: Final = "DEERMEM_MANIFEST_FILENAME"
 
 DEFAULT_USER: Final = "default"
 DEFAULT_ROOT_NAME: Final = ".deermem"
@@ -63,6 +65,7 @@ class EdgeSettings:
     user_id: str = DEFAULT_USER
     lock_timeout: float = DEFAULT_TIMEOUT
     undo_days: int = DEFAULT_UNDO_DAYS
+    manifest_filename: str = DEFAULT_MANIFEST
 
     def storage_path(self, given: str | None = None) -> str:
         """Returns the storage root: the one given, else that of the environment, else `~/.deermem`.
@@ -96,6 +99,7 @@ def parse_environment(environment: Mapping[str, str], home: str | None) -> EdgeS
         user_id=environment.get(USER_ID) or DEFAULT_USER,
         lock_timeout=_parse_timeout(environment.get(LOCK_TIMEOUT)),
         undo_days=_parse_undo_days(environment.get(UNDO_DAYS)),
+        manifest_filename=environment.get(MANIFEST_FILENAME) or DEFAULT_MANIFEST,
     )
 
 

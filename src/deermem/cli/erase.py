@@ -64,16 +64,8 @@ def erase_user(
 def _repository(options: UserOptions) -> MemoryRepository:
     """Opens the store with the search index that the environment names, since that has to forget, too."""
     from deermem.config import parse_variables
-    from deermem.format.layout import DEFAULT_MANIFEST
-    from deermem.repository import MemoryRepository
 
-    settings = parse_variables(os.environ)
-    return MemoryRepository(
-        options.storage_root,
-        lock_timeout=options.settings.lock_timeout,
-        manifest_filename=settings.get("manifest_filename", DEFAULT_MANIFEST),
-        retrieval_adapter=settings.get("retrieval_adapter"),
-    )
+    return options.repository(parse_variables(os.environ).get("retrieval_adapter"))
 
 
 def _ask(report: ErasureReport) -> None:

@@ -109,6 +109,7 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "content": "the content",
         "id": "the fact id",
         "limit": "--limit",
+        "manifest_filename": "DEERMEM_MANIFEST_FILENAME",
         "memory_data": "the document",
         "query": "the query",
         "source": "the source",

@@ -76,13 +76,17 @@ class StoreOptions:
         """The storage root as an absolute path without links."""
         return os.path.realpath(self.settings.storage_path(self.storage_path))
 
-    def repository(self) -> MemoryRepository:
+    def repository(self, retrieval_adapter: str | None = None) -> MemoryRepository:
         """Opens the store; nothing is written."""
         from deermem.repository import MemoryRepository
 
         settings = self.settings
         return MemoryRepository(
-            self.storage_root, lock_timeout=settings.lock_timeout, undo_days=settings.undo_days
+            self.storage_root,
+            lock_timeout=settings.lock_timeout,
+            undo_days=settings.undo_days,
+            manifest_filename=settings.manifest_filename,
+            retrieval_adapter=retrieval_adapter,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from deermem.errors import Corruption, UnsupportedFormat
@@ -18,6 +19,7 @@ from deermem.format.layout import (
     SAFETY,
     is_windows_device,
 )
+from deermem.format.manifest_json import MAX_MANIFEST_BYTES, decode_manifest
 from deermem.maintenance.check_facts import scan_facts
 from deermem.maintenance.check_files import (
     JournalSeen,
@@ -75,7 +77,7 @@ def scan_bucket(scan: Scan, bucket: Directory) -> None:
     for name in sorted(entries.keys() - kinds.keys()):
         if begins_as_ours(name, scan.manifest_name):
             _note_stray(scan, (name,), entries[name])
-    _settle_with_journal(scan, is_missing=scan.manifest_name not in entries)
+    _settle_with_journal(scan, bucket, entries)
 
 
 def _action_on(name: str, manifest_name: str) -> Action:
@@ -85,13 +87,34 @@ def _action_on(name: str, manifest_name: str) -> Action:
     return {manifest_name: Action.NEW_MANIFEST, FENCES: Action.NEW_FENCES}.get(name, Action.SET_ASIDE)
 
 
-def _settle_with_journal(scan: Scan, *, is_missing: bool) -> None:
+def _settle_with_journal(scan: Scan, bucket: Directory, entries: Mapping[str, EntryStatus]) -> None:
     """Notes a missing manifest, and drops what a transaction that waits to be completed explains."""
-    if scan.fact_files and is_missing:
-        message = f"is missing although {scan.fact_files:,} fact files are there"
-        scan.add("manifest-missing", (scan.manifest_name,), message, Action.NEW_MANIFEST)
+    if scan.fact_files and scan.manifest_name not in entries:
+        _note_missing_manifest(scan, bucket, entries)
     if scan.journal is not None:
         scan.findings = [finding for finding in scan.findings if finding.kind not in _EXPLAINED]
+
+
+def _note_missing_manifest(scan: Scan, bucket: Directory, entries: Mapping[str, EntryStatus]) -> None:
+    """Notes that facts have no manifest; one under another name shows that only the setting is wrong."""
+    message = f"is missing although {scan.fact_files:,} fact files are there"
+    named = [name for name in sorted(entries) if _is_manifest(bucket, name, entries[name])]
+    if not named:
+        scan.add("manifest-missing", (scan.manifest_name,), message, Action.NEW_MANIFEST)
+        return
+    advice = f"{named[0]} looks like it: set manifest_filename, or DEERMEM_MANIFEST_FILENAME, to that name"
+    scan.add("manifest-missing", (scan.manifest_name,), f"{message}; {advice}")
+
+
+def _is_manifest(bucket: Directory, name: str, status: EntryStatus) -> bool:
+    """Tells whether a file under another name is a manifest."""
+    if name.startswith(".") or not name.endswith(".json") or status.kind != EntryKind.FILE:
+        return False
+    try:
+        decode_manifest(bucket.read(name, MAX_MANIFEST_BYTES)[0], "")
+    except (Corruption, UnsupportedFormat, OSError):
+        return False
+    return True
 
 
 def _note_stray(scan: Scan, parts: Parts, status: EntryStatus) -> None:
