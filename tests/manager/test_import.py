@@ -187,6 +187,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "a huge number": ({"facts": [{**FACT, "confidence": 10**5000}]}, r"facts\[0\]\.confidence"),
     "true for a number": ({"facts": [{**FACT, "confidence": True}]}, r"facts\[0\]\.confidence"),
     "topics that are text": ({"facts": [{**FACT, "topics": "x"}]}, r"facts\[0\]\.topics"),
+    "topics that are an object": ({"facts": [{**FACT, "topics": {}}]}, r"facts\[0\]\.topics"),
     "topics of another type": ({"facts": [{**FACT, "topics": [1]}]}, r"facts\[0\]\.topics"),
     "a category of another type": ({"facts": [{**FACT, "category": {}}]}, r"facts\[0\]\.category"),
     "a time that is none": ({"facts": [{**FACT, "createdAt": "now"}]}, r"facts\[0\]\.createdAt"),

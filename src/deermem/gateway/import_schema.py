@@ -29,19 +29,28 @@ def _or_null(schema: Schema) -> Schema:
 
 
 _TEXT: Final[Schema] = {"type": "string", "maxLength": MAX_TEXT, "pattern": NOT_BLANK}
+# An empty one counts as none.
+_OPTIONAL_TEXT: Final[Schema] = {"anyOf": [_TEXT, {"const": ""}]}
+_SOURCE: Final[Schema] = {
+    "anyOf": [
+        _TEXT,
+        {"const": ""},
+        {"type": "object", "properties": dict.fromkeys(("type", "threadId"), _or_null(_OPTIONAL_TEXT))},
+    ]
+}
 _TEXTS: Final[Schema] = {"type": "array", "items": _TEXT, "maxItems": MAX_LIST_ITEMS}
-_TIME: Final[Schema] = {"type": "string", "format": "date-time"}
+_TIME: Final[Schema] = {"type": "string", "anyOf": [{"format": "date-time"}, {"const": ""}]}
 _COUNT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_COUNT}
 
 _FACT_KEYS: Final[dict[str, Schema]] = {
     "id": {"type": "string", "pattern": "^[A-Za-z0-9_-]+$", "maxLength": MAX_FACT_ID},
     "title": {"type": "string", "pattern": r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$", "maxLength": MAX_TITLE},
     "category": _TEXT,
-    "categoryExtension": _TEXT,
+    "categoryExtension": {"description": "Counts where the category is other, or there is none."},
     "topics": _TEXTS,
     "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-    "source": _TEXT,
-    "sourceError": _TEXT,
+    "source": _SOURCE,
+    "sourceError": _OPTIONAL_TEXT,
     "createdAt": _TIME,
     "consolidatedAt": _TIME,
     "lastConfirmedAt": _TIME,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from deermem.errors import InvalidInputError
@@ -106,10 +106,10 @@ def check_confidence(value: Any) -> float:
 
 
 def check_texts(field: str, value: Any) -> tuple[str, ...]:
-    """Returns a list of strings as a tuple; one string is not a list."""
+    """Returns a list of strings as a tuple; one string is no list, and a mapping is none."""
     if value is None:
         return ()
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise InvalidInputError(field, "must be a list of strings")
     items = tuple(value)
     if len(items) > MAX_LIST_ITEMS:
