@@ -46,6 +46,8 @@ FACT_CHANGES: dict[str, Change] = {
     "delete": lambda client, fact_id, headers: client.delete(f"{FACTS}/{fact_id}", headers=headers),
 }
 
+ALL_CHANGES = {**CHANGES, **FACT_CHANGES}
+
 
 def tag(client: Client, path: str = MEMORY, **params: str) -> str:
     return str(client.get(path, params=params).headers["etag"])
@@ -128,7 +130,7 @@ def test_a_change_of_what_the_client_has_not_seen_is_refused(client: Client, nam
 
 
 @pytest.mark.parametrize("name", CHANGES)
-@pytest.mark.parametrize("condition", ["the tag of a fact", "W/{tag}", "{bare}", '""', "nonsense", ""])
+@pytest.mark.parametrize("condition", ["the tag of a fact", "W/{tag}", '""', '"nonsense"'])
 def test_what_is_no_tag_of_the_memory_matches_nothing(client: Client, name: str, condition: str) -> None:
     fact_id = client.create("a fact")
     known = tag(client)
@@ -136,6 +138,26 @@ def test_what_is_no_tag_of_the_memory_matches_nothing(client: Client, name: str,
     header = condition.format(tag=known, bare=known.strip('"')).replace("the tag of a fact", fact_tag)
     body = refused(CHANGES[name](client, fact_id, {"If-Match": header}), 409, CONFLICT)
     assert body["revision"] == 1
+
+
+@pytest.mark.parametrize("name", ALL_CHANGES)
+@pytest.mark.parametrize(
+    "header", ["{bare}", "nonsense", "", '{tag} "x"', "{tag}, *", "{tag},, x", '"', "w/{tag}"]
+)
+def test_a_condition_that_is_malformed_is_invalid_and_no_conflict(
+    client: Client, name: str, header: str
+) -> None:
+    fact_id = client.create("a fact")
+    known = tag(client)
+    headers = {"If-Match": header.format(tag=known, bare=known.strip('"'))}
+    invalid(ALL_CHANGES[name](client, fact_id, headers), "header", "If-Match")
+    assert tag(client) == known
+
+
+def test_a_condition_may_be_spread_over_several_headers(client: Client) -> None:
+    client.create("a fact")
+    headers = [("If-Match", '"x"'), ("If-Match", f'W/"y" ,{tag(client)}')]
+    assert client.post(FACTS, json={"content": "new"}, headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize("header", ['"x", {tag}', "*"])
@@ -247,6 +269,25 @@ def test_a_key_names_the_fact_by_user_agent_and_key(client: Client) -> None:
         (fact,) = client.document(agent)["facts"]
         digest = sha256(f'["{user}", "{agent or "__default__"}", "k1"]'.encode()).hexdigest()
         assert fact["id"] == f"fact_{digest[:32]}"
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k1"}, {"If-Match": "*"}])
+@pytest.mark.parametrize("agent", [None, "Coder"])
+def test_a_creation_tells_where_the_new_fact_is(
+    client: Client, headers: dict[str, str], agent: str | None
+) -> None:
+    params = {"agent": agent} if agent else {}
+    client.post(FACTS, params=params, json={"content": "there"})
+    answer = client.post(FACTS, params=params, json={"content": " new "}, headers=headers)
+    fact = body_of(client.get(answer.headers["location"]))
+    assert (fact["content"], fact["scope"]["agentName"]) == ("new", "coder" if agent else "__default__")
+
+
+def test_a_repeated_creation_tells_the_same_place(client: Client) -> None:
+    first, again = (
+        client.post(FACTS, json={"content": "once"}, headers={"Idempotency-Key": "k1"}) for _ in range(2)
+    )
+    assert first.headers["location"] == again.headers["location"]
 
 
 def test_a_key_does_not_let_a_duplicate_pass(client: Client) -> None:

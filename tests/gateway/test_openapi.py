@@ -118,6 +118,26 @@ def test_every_route_of_a_memory_takes_an_agent(local: Client) -> None:
             assert ("agent" in names) == path.startswith("/api/memory"), path
 
 
+def test_each_success_is_described_in_words_of_its_own(local: Client) -> None:
+    for path, methods in body_of(local.get("/openapi.json"))["paths"].items():
+        for method, operation in methods.items():
+            (told,) = [
+                answer for status, answer in operation["responses"].items() if status in ("200", "204")
+            ]
+            assert told["description"] not in ("", "Successful Response"), f"{method} {path}"
+
+
+def test_a_creation_tells_where_the_new_fact_is(local: Client) -> None:
+    told = body_of(local.get("/openapi.json"))["paths"]["/api/memory/facts"]["post"]["responses"]["200"]
+    assert list(told["headers"]) == ["Location"]
+
+
+def test_the_page_for_a_reader_shows_code_as_code(local: Client) -> None:
+    page = local.get("/docs").text
+    assert "<code>nextCursor</code>" in page
+    assert "`" not in page
+
+
 def test_the_document_is_the_same_every_time(local: Client) -> None:
     first = json.dumps(body_of(local.get("/openapi.json")))
     assert json.dumps(body_of(local.get("/openapi.json"))) == first

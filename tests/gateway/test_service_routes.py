@@ -136,6 +136,18 @@ def test_requests_are_counted_by_route_and_never_by_id(local: Client) -> None:
     assert metric(local, f"deermem_http_request_seconds_count{{{route}}}") == 2
 
 
+def test_each_metric_says_what_it_counts_and_none_when_it_was_made(local: Client) -> None:
+    local.create("a fact")
+    lines = local.get("/metrics").text.splitlines()
+    told = {line.split(" ", 3)[2]: line.split(" ", 3)[3] for line in lines if line.startswith("# HELP ")}
+    counters = {line.partition(" ")[0] for line in lines if line.startswith("deermem_") and "_total" in line}
+    assert {"deermem_commits_total", "deermem_cache_hits_total"} <= counters
+    for name, text in told.items():
+        plain = name.removeprefix("deermem_").removesuffix("_total").replace("_", " ")
+        assert text.rstrip(".").lower() not in (plain, "counted by the store"), name
+    assert "_created" not in "".join(lines)
+
+
 def test_the_store_is_counted(local: Client) -> None:
     fact_id = local.create("a fact")
     tag = local.get(f"/api/memory/facts/{fact_id}").headers["etag"]

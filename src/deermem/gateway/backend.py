@@ -127,17 +127,24 @@ class Backend:
         return render_fact(self._on_store(lambda repository: find_fact(repository, scope, fact_id)))
 
     def create(self, scope: Scope, values: Mapping[str, Any], if_match: Tags, key: str | None) -> Rendered:
-        """Adds a fact.
+        """Adds a fact, and tells its id beside the document.
 
         Raises:
             Refusal: The cap evicted the fact, or the key was used for another content.
         """
         if if_match or key is not None:
-            return self._changed(scope, if_match, lambda changes: changes.create(values, key))
+
+            def work(repository: MemoryRepository) -> Rendered:
+                revision, created = self._changes(repository, scope, if_match).create(values, key)
+                return self._documents.of(repository.snapshot_since(scope, revision))._replace(
+                    fact_id=created
+                )
+
+            return self._on_store(work)
         document, fact_id = self._manager.create_fact(**values, **_names(scope))
         if fact_id is None:
             raise Refusal(409, EVICTED)
-        return render_memory(document)
+        return render_memory(document)._replace(fact_id=fact_id)
 
     def create_all(
         self, scope: Scope, batch: Sequence[Mapping[str, Any]], if_match: Tags, key: str | None
@@ -213,7 +220,7 @@ class Backend:
         """Commits a change and returns the document at its revision or a later one."""
 
         def work(repository: MemoryRepository) -> Rendered:
-            revision = change(Changes(repository, self._documents, scope, if_match, self._max_facts))
+            revision = change(self._changes(repository, scope, if_match))
             return self._documents.of(repository.snapshot_since(scope, revision))
 
         return self._on_store(work)
@@ -223,10 +230,9 @@ class Backend:
             raise NotImplementedError
         return self._manager.run_on_store(work)
 
-    @property
-    def _max_facts(self) -> int:
+    def _changes(self, repository: MemoryRepository, scope: Scope, if_match: Tags) -> Changes:
         assert isinstance(self._manager, DeerMem)  # noqa: S101 - there is a repository
-        return self._manager.config.max_facts
+        return Changes(repository, self._documents, scope, if_match, self._manager.config.max_facts)
 
     def _settings(self) -> dict[str, Any]:
         told: dict[str, Any] = {"backend": self.name, "read_only": self._read_only}

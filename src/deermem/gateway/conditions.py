@@ -70,8 +70,8 @@ class Changes:
         parsed = SummaryPatch.parse(patch)
         return self._apply(lambda _: ChangeSet(summaries=parsed))
 
-    def create(self, values: Mapping[str, Any], key: str | None) -> int:
-        """Adds a fact; with a key the same request may come again.
+    def create(self, values: Mapping[str, Any], key: str | None) -> tuple[int, FactId]:
+        """Adds a fact, and returns its id too; with a key the same request may come again.
 
         Raises:
             DuplicateFact: Another fact has the content.
@@ -82,13 +82,13 @@ class Changes:
         created = self._created(fact_id, draft.content)
         if created is None:
             try:
-                return self._create(draft)
+                return self._create(draft), fact_id
             except (DuplicateFact, FactConflict):
                 # The same request may have come twice at once.
                 created = self._created(fact_id, draft.content)
                 if created is None:
                     raise
-        return created
+        return created, fact_id
 
     def create_all(self, batch: Sequence[Mapping[str, Any]], key: str | None) -> int:
         """Adds facts, all of them or none; with a key the same request may come again."""

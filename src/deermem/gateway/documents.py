@@ -24,11 +24,12 @@ DEFAULT_RENDERED_BYTES: Final = 16_000_000
 
 
 class Rendered(NamedTuple):
-    """The body of an answer, its tag, and the revision that it shows."""
+    """The body of an answer, its tag, the revision that it shows, and the fact that a creation made."""
 
     body: bytes
     etag: str
     revision: int
+    fact_id: str | None = None
 
 
 def render_memory(document: Mapping[str, Any]) -> Rendered:

@@ -18,6 +18,9 @@ DOCUMENT: Final = "m"
 FACT: Final = "f"
 
 _TAG: Final = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
+_TAGS: Final = re.compile(rf"\*|{_TAG.pattern}(?:[ \t]*,[ \t]*{_TAG.pattern})*")
+# The same for readers of the OpenAPI document, in ASCII.
+TAGS_PATTERN: Final = r'^(W/)?"[!#-~]*"( *, *(W/)?"[!#-~]*")*$'
 
 
 def make_etag(kind: str, revision: int, body: bytes) -> str:
@@ -31,6 +34,11 @@ def is_fresh(etag: str, if_none_match: Iterable[str]) -> bool:
     if not header or header == etag:
         return bool(header)
     return header.strip() == "*" or any(f'"{tag}"' == etag for _, tag in _TAG.findall(header))
+
+
+def are_tags(header: Iterable[str]) -> bool:
+    """Tells whether a header is a list of entity tags, or `*`."""
+    return _TAGS.fullmatch(", ".join(header).strip()) is not None
 
 
 def is_current(etag: str, if_match: Iterable[str]) -> bool:

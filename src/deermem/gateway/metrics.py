@@ -21,6 +21,15 @@ _log = logging.getLogger(__name__)
 # Anything may stand in a request line; only what is known may become a label.
 _METHODS: Final = frozenset(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 _OTHER: Final = "other"
+_HELP: Final[Mapping[str, str]] = {
+    "commits": "Transactions of the store.",
+    "conflicts": "Transactions that were refused because another writer came before.",
+    "recoveries": "Transactions that an interrupted process had left, and this one completed.",
+    "lock_waits": "Writes that waited noticeably for the lock of their user.",
+    "lock_timeouts": "Writes that waited in vain for the lock of their user.",
+    "cache_hits": "Reads of a scope that read none of its facts from the disk.",
+    "cache_misses": "Reads of a scope that read its facts from the disk.",
+}
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -67,7 +76,7 @@ class Metrics:
 
     def text(self) -> bytes:
         """Returns everything that was counted."""
-        return generate_latest(self.registry)
+        return generate_latest(_WithoutTimes(self.registry))
 
 
 class _StoreCounters(Collector):
@@ -77,8 +86,24 @@ class _StoreCounters(Collector):
     def collect(self) -> Iterable[Metric]:
         """Yields the store's counters as they are now."""
         for name, value in self._counters().items():
-            family = CounterMetricFamily(f"deermem_{name}", f"{name.replace('_', ' ').capitalize()}.")
+            family = CounterMetricFamily(f"deermem_{name}", _HELP.get(name, "Counted by the store."))
             family.add_metric([], value)
+            yield family
+
+
+class _WithoutTimes(Collector):
+    """Leaves out the time when each counter was made: it would be a series for each, and tell nothing.
+
+    The library has a switch for that, but one for the whole process.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterable[Metric]:
+        """Yields what was counted."""
+        for family in self._registry.collect():
+            family.samples = [each for each in family.samples if not each.name.endswith("_created")]
             yield family
 
 

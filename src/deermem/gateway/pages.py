@@ -7,6 +7,7 @@ memory that the browser may.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, Final
@@ -21,6 +22,9 @@ th, td { text-align: left; vertical-align: top; padding: .1rem 1rem .1rem 0 }
 """
 
 
+_CODE: Final = re.compile("`([^`]*)`")
+
+
 def page_of(openapi: Mapping[str, Any]) -> str:
     """Returns an HTML page that shows an OpenAPI document."""
     info = openapi["info"]
@@ -28,7 +32,7 @@ def page_of(openapi: Mapping[str, Any]) -> str:
         '<!doctype html><html lang="en"><meta charset="utf-8">',
         f"<title>{escape(info['title'])}</title><style>{_STYLE}</style>",
         f"<h1>{escape(info['title'])} {escape(info['version'])}</h1>",
-        f"<p>{escape(info.get('description', ''))}</p>",
+        f"<p>{_text(info)}</p>",
         '<p>For programs: <a href="/openapi.json"><code>/openapi.json</code></a></p>',
     ]
     for path, methods in openapi["paths"].items():
@@ -36,15 +40,16 @@ def page_of(openapi: Mapping[str, Any]) -> str:
             parts += _operation(f"{method.upper()} {path}", operation)
     parts.append("<h2>Shapes</h2>")
     for name, schema in openapi.get("components", {}).get("schemas", {}).items():
-        shown = escape(json.dumps(schema, indent=2))
+        rest = {key: value for key, value in schema.items() if key != "description"}
         parts.append(
-            f'<details id="{escape(name)}"><summary>{escape(name)}</summary><pre>{shown}</pre></details>'
+            f'<details id="{escape(name)}"><summary>{escape(name)}</summary><p>{_text(schema)}</p>'
+            f"<pre>{escape(json.dumps(rest, indent=2))}</pre></details>"
         )
     return "\n".join(parts)
 
 
 def _operation(title: str, operation: Mapping[str, Any]) -> Iterator[str]:
-    yield f"<h2><code>{escape(title)}</code></h2><p>{escape(operation.get('description', ''))}</p>"
+    yield f"<h2><code>{escape(title)}</code></h2><p>{_text(operation)}</p>"
     rows = [*_parameters(operation), *_body(operation)]
     if rows:
         yield f"<table>{''.join(rows)}</table>"
@@ -63,8 +68,12 @@ def _body(operation: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _row(name: str, kind: str, told: Mapping[str, Any]) -> str:
-    text = escape(told.get("description", ""))
-    return f"<tr><td><code>{escape(name)}</code></td><td>{kind}</td><td>{text}</td></tr>"
+    return f"<tr><td><code>{escape(name)}</code></td><td>{kind}</td><td>{_text(told)}</td></tr>"
+
+
+def _text(told: Mapping[str, Any]) -> str:
+    """Returns what something is, with its code as such."""
+    return _CODE.sub(r"<code>\1</code>", escape(told.get("description", "")))
 
 
 def _shape(carrier: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from json import JSONDecodeError
 from typing import Annotated, Any, Final, cast
+from urllib.parse import quote
 
 from fastapi import Depends, Header, Request, Response
 from fastapi.routing import APIRoute
@@ -16,12 +17,13 @@ from deermem.gateway.auth import Caller
 from deermem.gateway.backend import Backend
 from deermem.gateway.documents import Rendered
 from deermem.gateway.errors import READ_ONLY, Operation, Refusal, invalid
-from deermem.gateway.etag import is_fresh
+from deermem.gateway.etag import TAGS_PATTERN, are_tags, is_fresh
 from deermem.gateway.queries import check_query, query_names
 from deermem.gateway.service import Gateway
-from deermem.model.identity import MAX_AGENT_NAME, Scope
+from deermem.model.identity import DEFAULT_AGENT, MAX_AGENT_NAME, Scope
 
 JSON: Final = "application/json"
+FACTS_PATH: Final = "/api/memory/facts"
 _AGENT: Final = re.compile("[A-Za-z0-9-]+")
 
 
@@ -68,9 +70,13 @@ class Call:
         return self._answer(await self.gateway.document(self.scope, operation))
 
     async def change(self, operation: Operation, work: Callable[[Backend], Rendered]) -> Response:
-        """Answers with the state after what `work` changes."""
+        """Answers with the state after what `work` changes, and with the place of a new fact."""
         rendered = await self.gateway.run(self.scope, operation, True, work)
-        return Response(rendered.body, media_type=JSON, headers={"ETag": rendered.etag})
+        headers = {"ETag": rendered.etag}
+        if rendered.fact_id is not None:
+            of_agent = "" if self.scope.agent == DEFAULT_AGENT else f"?agent={self.scope.agent}"
+            headers["Location"] = f"{FACTS_PATH}/{quote(rendered.fact_id, safe='')}{of_agent}"
+        return Response(rendered.body, media_type=JSON, headers=headers)
 
     async def remove(self, operation: Operation, work: Callable[[Backend], None]) -> Response:
         """Answers that something is gone."""
@@ -106,7 +112,7 @@ _IF_MATCH: Final = {
     "name": "If-Match",
     "in": "header",
     "required": False,
-    "schema": {"type": "string"},
+    "schema": {"anyOf": [{"const": "*"}, {"type": "string", "pattern": TAGS_PATTERN}]},
     "description": "The `ETag` of what the change is based on; 409 if that is not current.",
 }
 _IF_NONE_MATCH: Final = {
@@ -138,7 +144,11 @@ def reading_of_user(request: Request) -> Call:
 
 
 async def _changing(request: Request) -> Call:
-    return _permitted(_call(request, _agent_in(request)))
+    call = _permitted(_call(request, _agent_in(request)))
+    if call.if_match and not are_tags(call.if_match):
+        # As a conflict it would be tried for ever: to reload gives the same tag.
+        raise invalid("If-Match", "must be entity tags with their quotes, or *", within="header")
+    return call
 
 
 async def _changing_of_user(request: Request) -> Call:

@@ -24,7 +24,12 @@ async def list_agents(request: Request) -> Response:
     return await call.read(Operation.LIST_AGENTS, lambda backend: backend.agents(call.scope))
 
 
-@router.delete("/{name}", status_code=204, responses=_DELETED)
+@router.delete(
+    "/{name}",
+    status_code=204,
+    responses=_DELETED,
+    response_description="The agent and all it owned are gone.",
+)
 async def delete_agent(
     call: ChangingOfUser, name: Annotated[str, Path(min_length=1, max_length=1_000)]
 ) -> Response:

@@ -10,6 +10,7 @@ from deermem.gateway.backend import PageRequest
 from deermem.gateway.errors import Operation, invalid
 from deermem.gateway.requests import (
     CHANGING,
+    FACTS_PATH,
     READING,
     Changing,
     IdempotencyKey,
@@ -31,11 +32,21 @@ from deermem.model.identity import MAX_FACT_ID, is_fact_id
 from deermem.model.rules import MAX_TEXT
 from deermem.repository.reads import DEFAULT_PAGE, MAX_PAGE
 
-router: Final = APIRouter(prefix="/api/memory/facts", tags=["facts"], route_class=JsonRoute)
+router: Final = APIRouter(prefix=FACTS_PATH, tags=["facts"], route_class=JsonRoute)
 
 _ID: Final = r"^[A-Za-z0-9_-]+$"
 
 FactPath = Annotated[str, Path(min_length=1, max_length=1_000, description="The id of the fact.")]
+
+
+_CREATED: Final = answers(MemoryDocument, 422, changes=True)
+_CREATED[200]["headers"] = {
+    "Location": {
+        "description": "Where the new fact is: its path, with the agent where there is one.",
+        "schema": {"type": "string"},
+        "required": True,
+    }
+}
 
 
 def _filters(category: str | None, source: str | None, topic: list[str]) -> dict[str, Any]:
@@ -70,7 +81,7 @@ async def get_fact(request: Request, fact_id: FactPath) -> Response:
     return await call.read(Operation.GET_FACT, lambda backend: backend.fact(call.scope, fact_id))
 
 
-@router.post("", responses=answers(MemoryDocument, 422, changes=True), openapi_extra=CHANGING)
+@router.post("", responses=_CREATED, openapi_extra=CHANGING)
 async def create_fact(call: Changing, fact: NewFact, key: IdempotencyKey) -> Response:
     """Stores a fact, unless the same content is there already."""
     values = given(fact)

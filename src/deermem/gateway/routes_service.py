@@ -26,13 +26,20 @@ async def _watching(request: Request) -> None:
         raise Refusal(403, FORBIDDEN)
 
 
-@router.get("/healthz", tags=["service"], responses={200: {"model": Health}})
+@router.get("/healthz", tags=["service"], responses={200: {"model": Health, "description": "It lives."}})
 async def is_alive() -> Response:
     """Says that the gateway lives."""
     return JSONResponse({"status": "ok"})
 
 
-@router.get("/readyz", tags=["service"], responses={200: {"model": Health}, 503: {"model": Health}})
+@router.get(
+    "/readyz",
+    tags=["service"],
+    responses={
+        200: {"model": Health, "description": "It can serve."},
+        503: {"model": Health, "description": "It cannot serve now."},
+    },
+)
 async def is_ready(request: Request) -> Response:
     """Says whether the gateway can serve: it has started, does not stop, and reaches its storage."""
     ready = await gateway_of(request).is_ready()

@@ -20,7 +20,7 @@ from deermem.model.summaries import HISTORY_SECTIONS, USER_SECTIONS
 
 # What is blank passes the model: the store refuses it in words of its own.
 _NOT_BLANK: Final[dict[str, Any]] = {"pattern": NOT_BLANK}
-_TIME: Final[dict[str, Any]] = {"format": "date-time"}
+_TIME: Final[dict[str, Any]] = {"anyOf": [{"format": "date-time"}, {"const": ""}]}
 
 
 def _describe_content(schema: dict[str, Any]) -> None:
@@ -279,6 +279,7 @@ class Invalid(BaseModel):
     detail: list[FieldProblem]
 
 
+_AFTER_A_CHANGE: Final = "The memory as it is after the change, with the facts of the agent."
 _NOT_MODIFIED: Final[dict[str, Any]] = {"description": "What the client has is current."}
 _TOLD: Final = {
     400: "The content is blank, or a header is not valid.",
@@ -308,7 +309,9 @@ def answers(model: type[BaseModel], *statuses: int, changes: bool = False) -> di
         *statuses: What else is possible, beside what is possible for every route.
         changes: Whether the route changes something.
     """
-    told: dict[int | str, dict[str, Any]] = {200: {"model": model}}
+    told: dict[int | str, dict[str, Any]] = {
+        200: {"model": model, "description": _AFTER_A_CHANGE if changes else model.__doc__}
+    }
     for status in sorted({*_OF_EVERY_ROUTE, *(_OF_CHANGES if changes else ()), *statuses}):
         if status == 304:
             told[304] = _NOT_MODIFIED
