@@ -76,3 +76,13 @@ def test_a_gateway_without_tokens_says_how_to_make_one(
     assert hint in cli("serve", "--port", taken_port).err
     assert cli("token", "create", "--user-id", "alice").code == 0
     assert "token create" not in cli("serve", "--port", taken_port).err
+
+
+@pytest.mark.parametrize("name", ["DEERMEM_MAX_FACTS", "DEERMEM_GATEWAY_THREADS", "DEERMEM_LIMIT_BURST"])
+def test_a_variable_out_of_range_is_told_by_its_name(
+    cli: CommandLine, taken_port: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "0")
+    refused = cli("serve", "--port", taken_port)
+    assert refused.code == 2
+    assert f"Error: {name} must be" in refused.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -54,3 +55,45 @@ def test_a_setting_that_breaks_its_rule_is_named(table: dict[str, Any], name: st
     with pytest.raises(InvalidInputError) as caught:
         GatewaySettings.load(table)
     assert caught.value.field == f"gateway.{name}"
+
+
+@pytest.mark.parametrize(
+    "text", ["10.0.0.256", "10.0.0.1/8", "10.0.0.0/33", "proxy.example", "*", "fe80::/200"]
+)
+def test_a_trusted_proxy_that_is_no_address_and_no_network_is_named(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(repr(text))) as caught:
+        GatewaySettings(trusted_proxies=("127.0.0.1", "fd00::/8", text))
+    assert caught.value.field == "gateway.trusted_proxies"
+
+
+@pytest.mark.parametrize(
+    "text", ["memory.example", "https://memory.example/", "https://memory.example/x", "null", "*", "https://"]
+)
+def test_an_allowed_origin_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(repr(text))) as caught:
+        GatewaySettings(allowed_origins=("https://memory.example:8443", "http://[::1]:3000", text))
+    assert caught.value.field == "gateway.allowed_origins"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("PORT", "70000"), ("THREADS", "x"), ("TRUSTED_PROXIES", "x"), ("PROT", "1")]
+)
+def test_a_value_that_came_from_a_variable_is_told_by_its_name(name: str, text: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        GatewaySettings.load({}, {f"DEERMEM_GATEWAY_{name}": text})
+    assert caught.value.field == f"DEERMEM_GATEWAY_{name}"
+
+
+def test_a_value_of_the_file_is_told_by_its_name_there_though_there_are_variables() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        GatewaySettings.load({"threads": 0}, {"DEERMEM_GATEWAY_PORT": "1"})
+    assert caught.value.field == "gateway.threads"
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("prot", "port"), ("trusted_proxy", "trusted_proxies"), ("xyzzy", "")]
+)
+def test_a_name_that_is_no_setting_is_told_with_those_that_are_called_nearly_so(name: str, near: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        GatewaySettings.load({name: 1})
+    assert caught.value.reason == (f"is no setting; there is {near}" if near else "is no setting")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -255,3 +256,30 @@ def test_a_server_that_does_not_answer_is_given_up(server: tuple[str, str]) -> N
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/keys"
         with pytest.raises(OSError, match="timed out"):
             fetcher(url, server[1], timeout=0.05)()
+
+
+def key_file(path: Path, *keys: dict[str, str]) -> AuthSettings:
+    path.write_bytes(key_set(*keys))
+    path.chmod(0o644)
+    return AuthSettings(mode=Mode.JWT, issuer=ISSUER, audience=(AUDIENCE,), jwks_file=str(path))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps access lists")
+@pytest.mark.parametrize(
+    ("kids", "warned"), [(["ec-1", "rsa-1"], False), (["ec-1", "oct-1"], True), (["ec-1", "unused"], True)]
+)
+def test_keys_that_others_can_read_are_warned_of_where_one_is_a_secret(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kids: list[str], warned: bool
+) -> None:
+    unused = {**jwk("ec-2"), "use": "enc", "d": "x"}
+    keys = [unused if kid == "unused" else jwk(kid) for kid in kids]
+    make_authenticator(key_file(tmp_path / "keys.json", *keys))
+    assert ("can be read by others" in caplog.text) == warned
+
+
+def test_a_key_file_that_is_missing_is_told_with_its_setting(tmp_path: Path) -> None:
+    settings = key_file(tmp_path / "keys.json", jwk("ec-1"))
+    (tmp_path / "keys.json").unlink()
+    with pytest.raises(InvalidInputError, match=r"keys\.json is missing") as caught:
+        make_authenticator(settings)
+    assert caught.value.field == "auth.jwks_file"

@@ -311,9 +311,10 @@ def test_limits_come_from_a_file_and_variables_which_win() -> None:
         ({"burst": True}, {}, "limits.burst"),
         ({"burst": "9"}, {}, "limits.burst"),
         ({"request_seconds": float("nan")}, {}, "limits.request_seconds"),
-        ({}, {"DEERMEM_LIMIT_BURST": "many"}, "limits.burst"),
-        ({}, {"DEERMEM_LIMIT_BURST": "nan"}, "limits.burst"),
-        ({}, {"DEERMEM_LIMIT_REQUESTS_PER_MINUTE": "0"}, "limits.requests_per_minute"),
+        ({}, {"DEERMEM_LIMIT_BURST": "many"}, "DEERMEM_LIMIT_BURST"),
+        ({}, {"DEERMEM_LIMIT_BURST": "nan"}, "DEERMEM_LIMIT_BURST"),
+        ({}, {"DEERMEM_LIMIT_REQUESTS_PER_MINUTE": "0"}, "DEERMEM_LIMIT_REQUESTS_PER_MINUTE"),
+        ({"burst": 5}, {"DEERMEM_LIMITS_BURST": "7"}, "DEERMEM_LIMITS_BURST"),
     ],
 )
 def test_a_limit_that_breaks_its_rule_is_named(

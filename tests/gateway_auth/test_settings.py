@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from deermem.errors import InvalidInputError
-from deermem.gateway.auth import AuthSettings, Mode
+from deermem.gateway.auth import AuthSettings, Mode, make_authenticator
 
 JWT = {"mode": "jwt", "issuer": "i", "audience": "a", "jwks_file": "k"}
 PROXY = {"mode": "proxy", "proxy_secret": "s" * 32}
@@ -79,3 +79,21 @@ def test_a_setting_that_breaks_its_rule_is_named(given: dict[str, Any], named: s
     with pytest.raises(InvalidInputError) as caught:
         AuthSettings.from_mapping(given)
     assert caught.value.field == named
+
+
+def test_a_setting_that_came_from_a_variable_is_told_by_its_name() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        AuthSettings.load({"mode": "none"}, {"DEERMEM_AUTH_ISSUER": "i"})
+    assert caught.value.field == "DEERMEM_AUTH_ISSUER"
+
+
+@pytest.mark.parametrize("name", ["issuer", "audience"])
+def test_what_a_jwt_must_have_is_said_to_be_missing(name: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        AuthSettings.from_mapping({**JWT, name: ""})
+    assert "must be given" in caught.value.reason
+
+
+def test_beyond_this_machine_the_modes_to_choose_from_are_told() -> None:
+    with pytest.raises(InvalidInputError, match="token, jwt or proxy"):
+        make_authenticator(AuthSettings()).allows_listening_on("0.0.0.0")  # noqa: S104 - refused

@@ -8,7 +8,7 @@ import os
 import shlex
 import socket
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Annotated, Any, Final, TextIO
 
 import typer
@@ -97,13 +97,16 @@ def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any, A
     from deermem.config import DeerMemConfig, read_settings_file
     from deermem.gateway.auth import AuthSettings
     from deermem.gateway.limits import LimitSettings
+    from deermem.gateway.naming import told_by_variable
     from deermem.gateway.settings import GatewaySettings
 
     try:
         tables = {} if path is None else read_settings_file(path)
     except OSError as error:
         raise UsageError(f"the settings file {path} cannot be read: {error.strerror}") from None
-    memory = DeerMemConfig.load(path)
+    variables = {each.name: f"DEERMEM_{each.name.upper()}" for each in fields(DeerMemConfig)}
+    with told_by_variable("", {name: each for name, each in variables.items() if os.environ.get(each)}):
+        memory = DeerMemConfig.load(path)
     if options.storage_path is not None:
         memory = replace(memory, storage_path=options.storage_root)
     for name, value in tables.items():

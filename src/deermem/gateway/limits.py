@@ -25,6 +25,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deermem.errors import InvalidInputError
+from deermem.gateway.naming import check_names, told_by_variable, variables_of
 
 if TYPE_CHECKING:
     from deermem.gateway.auth import Caller
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 MAX_FACTS_PER_REQUEST: Final = 1_000
 MAX_SUBJECTS: Final = 10_000
 PREFIX: Final = "DEERMEM_LIMIT_"
+_SLIP: Final = "DEERMEM_LIMITS_"  # as the table is called
 
 TOO_SLOW_BODY: Final = "The body did not arrive in time; nothing was changed."
 TOO_SLOW: Final = "The request took too long; a change that it asked for may still be made."
@@ -80,18 +82,17 @@ class LimitSettings:
         """Takes settings from the table of a settings file and from `DEERMEM_LIMIT_…`, which win.
 
         Raises:
-            InvalidInputError: Names the setting that breaks its rule, or does not exist.
+            InvalidInputError: Names the setting, or the variable, that breaks its rule or does not exist.
         """
+        for slip in variables_of(_SLIP, environment).values():
+            raise InvalidInputError(slip, f"is no setting; the variables of limits begin with {PREFIX}")
+        variables = variables_of(PREFIX, environment)
         given = dict(table or {})
-        for name, text in (environment or {}).items():
-            if name.startswith(PREFIX) and text:
-                key = name.removeprefix(PREFIX).lower()
-                given[key] = _number(f"limits.{key}", text)
-        known = {each.name for each in fields(cls)}
-        for key in given:
-            if key not in known:
-                raise InvalidInputError(f"limits.{key}", "is no setting")
-        return cls(**given)
+        with told_by_variable("limits", variables):
+            for name, each in variables.items():
+                given[name] = _number(f"limits.{name}", (environment or {})[each])
+            check_names("limits", given, [each.name for each in fields(cls)])
+            return cls(**given)
 
 
 def _number(name: str, text: str) -> int | float:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from ipaddress import ip_network
 from typing import Any, Final, Self
 
 from deermem.errors import InvalidInputError
+from deermem.gateway.browser import parse_origin
 from deermem.gateway.limits import MAX_FACTS_PER_REQUEST
+from deermem.gateway.naming import check_names, told_by_variable, variables_of
 
 PREFIX: Final = "DEERMEM_GATEWAY_"
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -75,6 +78,13 @@ class GatewaySettings:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise InvalidInputError(f"gateway.{name}", f"must be from {low:,.10g} to {high:,.10g}")
+        for origin in self.allowed_origins:
+            if parse_origin(origin) is None:
+                raise InvalidInputError(
+                    "gateway.allowed_origins", f"{origin!r} is no origin, such as https://memory.example"
+                )
+        for proxy in self.trusted_proxies:
+            _check_network(proxy)
 
     @classmethod
     def load(
@@ -87,17 +97,24 @@ class GatewaySettings:
             environment: Variables, `DEERMEM_GATEWAY_PORT` and the like; others are left alone.
 
         Raises:
-            InvalidInputError: Names the setting that breaks its rule, or does not exist.
+            InvalidInputError: Names the setting, or the variable, that breaks its rule or does not exist.
         """
-        given = dict(table or {})
-        for name, text in (environment or {}).items():
-            if name.startswith(PREFIX) and text:
-                given[name.removeprefix(PREFIX).lower()] = text
+        variables = variables_of(PREFIX, environment)
+        given = {**(table or {}), **{name: (environment or {})[each] for name, each in variables.items()}}
         kinds = {each.name: type(each.default) for each in fields(cls)}
-        for name in given:
-            if name not in kinds:
-                raise InvalidInputError(f"gateway.{name}", "is no setting")
-        return cls(**{name: _parsed(name, value, kinds[name]) for name, value in given.items()})
+        with told_by_variable("gateway", variables):
+            check_names("gateway", given, kinds)
+            return cls(**{name: _parsed(name, value, kinds[name]) for name, value in given.items()})
+
+
+def _check_network(text: str) -> None:
+    """Makes sure that a proxy is an address or a network; anything else would never match."""
+    try:
+        ip_network(text)
+    except ValueError as error:
+        raise InvalidInputError(
+            "gateway.trusted_proxies", f"{text!r} is no address and no network: {error}"
+        ) from None
 
 
 def _parsed(name: str, value: Any, kind: type) -> Any:

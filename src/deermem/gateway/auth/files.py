@@ -91,14 +91,16 @@ class Watched(Generic[T]):
     Args:
         file: The file.
         parse: Returns what bytes mean, `None` being those of a missing file; raises InvalidInputError.
-        secret: Whether others should not read the file.
+        secret: Tells whether others should not read a file that means this.
 
     Raises:
         InvalidInputError: The file cannot be trusted as it is now.
         OSError: It cannot be read.
     """
 
-    def __init__(self, file: GuardedFile, parse: Callable[[bytes | None], T], *, secret: bool) -> None:
+    def __init__(
+        self, file: GuardedFile, parse: Callable[[bytes | None], T], *, secret: Callable[[T], bool]
+    ) -> None:
         self._file = file
         self._parse = parse
         self._secret = secret
@@ -125,8 +127,11 @@ class Watched(Generic[T]):
 
     def _parsed(self, data: bytes | None) -> tuple[bytes | None, T]:
         if data is not None:
-            self._file.check_modes(secret=self._secret)
-        return data, self._parse(data)
+            self._file.check_modes(secret=False)
+        meaning = self._parse(data)
+        if data is not None and self._secret(meaning):
+            self._file.check_modes(secret=True)
+        return data, meaning
 
     def _tell(self, problem: str) -> None:
         if problem != self._told:

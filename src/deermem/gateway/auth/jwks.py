@@ -30,6 +30,7 @@ _OF_CURVE: Final[Mapping[Any, str]] = MappingProxyType({"P-256": "ES256", "P-384
 _RS: Final = ("RS256", "RS384", "RS512")
 _HS: Final = (("HS256", 32), ("HS384", 48), ("HS512", 64))
 _PRIVATE: Final = "d"
+_SECRETS: Final = frozenset(["k", _PRIVATE])
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,13 @@ class SigningKey:
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """Is the keys that may sign tokens, by their `kid`; a key without one has `None`."""
+    """Is the keys that may sign tokens, by their `kid`; a key without one has `None`.
+
+    `has_secret` tells whether what they were read from has a secret in it, be it of a key that is left out.
+    """
 
     keys: Mapping[str | None, SigningKey]
+    has_secret: bool
 
     def key_for(self, kid: object, algorithm: object) -> PyJWK | None:
         """Returns the key that a token's header names, if it may be used with that algorithm.
@@ -76,7 +81,7 @@ def parse_keys(data: bytes | None, where: str, *, fetched: bool) -> KeySet:
         InvalidInputError: The bytes are no key set, or no key of it can be used.
     """
     if data is None:
-        raise InvalidInputError(where, "is missing")
+        raise InvalidInputError("auth.jwks_file", f"{where} is missing")
     try:
         listed = load_object(data, where).get("keys")
     except Corruption as error:
@@ -96,7 +101,7 @@ def parse_keys(data: bytes | None, where: str, *, fetched: bool) -> KeySet:
         keys[kid] = key
     if not keys:
         raise InvalidInputError(where, "has no key for HS, RS or ES signatures")
-    return KeySet(MappingProxyType(keys))
+    return KeySet(MappingProxyType(keys), any(_SECRETS & values.keys() for values in listed))
 
 
 def _key(values: dict[str, Any], where: str, *, fetched: bool) -> SigningKey | None:

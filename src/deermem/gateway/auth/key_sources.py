@@ -59,7 +59,7 @@ class KeyFile:
     def __init__(self, path: str) -> None:
         file = GuardedFile(path)
         self._watched: Watched[KeySet] = Watched(
-            file, lambda data: parse_keys(data, file.path, fetched=False), secret=True
+            file, lambda data: parse_keys(data, file.path, fetched=False), secret=lambda keys: keys.has_secret
         )
 
     def current(self) -> KeySet:

@@ -52,7 +52,9 @@ class OneUser:
         """Allows the loopback interface."""
         if not is_loopback(host):
             raise InvalidInputError(
-                "host", f"{host or 'every interface'} is reachable from other machines; choose an auth.mode"
+                "host",
+                f"{host or 'every interface'} is reachable from other machines;"
+                " choose an auth.mode: token, jwt or proxy",
             )
 
 
@@ -82,7 +84,7 @@ class Tokens(_Guarded):
         file = GuardedFile(settings.token_file)
         self._same = same
         self._tokens: Watched[TokenList] = Watched(
-            file, lambda data: parse_tokens(data, file.path), secret=True
+            file, lambda data: parse_tokens(data, file.path), secret=lambda _: True
         )
 
     def authenticate(self, request: Connection, /) -> Caller:

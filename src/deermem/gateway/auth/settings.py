@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from deermem.errors import InvalidInputError
 from deermem.gateway.auth.subjects import ACTING_HEADERS
+from deermem.gateway.naming import check_names, told_by_variable, variables_of
 from deermem.model.identity import safe_user_id
 
 PREFIX: Final = "DEERMEM_AUTH_"
@@ -96,15 +97,14 @@ class AuthSettings:
             storage_root: Where the file of tokens is in mode `token` if none is named.
 
         Raises:
-            InvalidInputError: Names the setting that breaks its rule, or does not exist.
+            InvalidInputError: Names the setting, or the variable, that breaks its rule or does not exist.
         """
-        given: dict[str, Any] = dict(table or {})
-        for name, text in (environment or {}).items():
-            if name.startswith(PREFIX) and text:
-                given[name.removeprefix(PREFIX).lower()] = text
+        variables = variables_of(PREFIX, environment)
+        given = {**(table or {}), **{name: (environment or {})[each] for name, each in variables.items()}}
         if given.get("mode") == Mode.TOKEN and not given.get("token_file") and storage_root:
             given["token_file"] = default_token_file(storage_root)
-        return cls.from_mapping(given)
+        with told_by_variable("auth", variables):
+            return cls.from_mapping(given)
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Self:
@@ -114,9 +114,7 @@ class AuthSettings:
             InvalidInputError: Names the setting that breaks its rule, or does not exist.
         """
         kinds = {each.name: type(each.default) for each in fields(cls)}
-        for name in given:
-            if name not in kinds:
-                raise InvalidInputError(f"auth.{name}", "is no setting")
+        check_names("auth", given, kinds)
         return cls(**{name: _parsed(name, value, kinds[name]) for name, value in given.items()})
 
 
@@ -163,9 +161,9 @@ def _check_token(settings: AuthSettings) -> None:
 
 def _check_jwt(settings: AuthSettings) -> None:
     if not settings.issuer:
-        raise InvalidInputError("auth.issuer", "must be the `iss` of the tokens")
+        raise InvalidInputError("auth.issuer", "must be given: the `iss` of the tokens")
     if not settings.audience:
-        raise InvalidInputError("auth.audience", "must be the `aud` of the tokens")
+        raise InvalidInputError("auth.audience", "must be given: the `aud` of the tokens")
     if bool(settings.jwks_file) == bool(settings.jwks_url):
         raise InvalidInputError("auth.jwks_file", "exactly one of jwks_file and jwks_url must be given")
     if settings.jwks_url:
