@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import CommandLine
+from tests.legacy.stores import STORES
 from tests.migration.runs import NOT_TO_BE_MIGRATED, put_users, stamped_tree
 from tests.migration.v1 import FACT, OTHER, agent_document, document, put
 from tests.support.stores import manifest
@@ -176,6 +177,7 @@ def test_the_document_has_a_user_for_each_line_and_the_summary(cli: CommandLine)
         "adopted": [],
         "refused": [],
         "quarantine": None,
+        "setAside": [],
         "interrupted": False,
     }
     assert bob["refused"] == [
@@ -240,3 +242,11 @@ def test_wrong_use_is_refused_and_nothing_is_done(
     assert refused.code == 2
     assert message in refused.err
     assert stamped_tree(cli.root) == before
+
+
+def test_a_file_that_had_to_go_from_where_it_lay_is_named(cli: CommandLine) -> None:
+    STORES["fact_map_of_an_agent"](cli.root)
+    done = cli.ok("migrate", "--all-users")
+    kept = [line.rpartition(" ")[2] for line in done.lines if "set aside in" in line]
+    assert kept
+    assert all((cli.root / path).exists() for path in kept)

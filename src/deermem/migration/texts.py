@@ -116,6 +116,8 @@ class Account:
         yield from (f"cannot be migrated: {spelled_out(str(value))}" for value in report.refused)
         if report.quarantine is not None:
             yield f"kept in {report.quarantine}"
+        for path in report.set_aside:
+            yield f"set aside in {path}"
         if self.request.dry_run and report.interrupted:
             yield "an interrupted transaction is ended first, which may change this"
 
@@ -157,6 +159,7 @@ def _report_document(report: MigrationReport) -> dict[str, Any]:
             for value in report.refused
         ],
         "quarantine": report.quarantine,
+        "setAside": [*report.set_aside],
         "interrupted": report.interrupted,
     }
 
