@@ -328,3 +328,17 @@ def test_an_error_of_the_program_is_in_the_log_with_its_place(caplog: pytest.Log
     (record,) = [each for each in caplog.records if each.levelno == logging.ERROR]
     assert record.exc_info is not None
     assert record.getMessage() == "get memory of 'default/__default__' failed: a bug"
+
+
+def test_files_of_version_1_that_cannot_be_migrated_are_named_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager, disk = watched_manager(tmp_path)
+    source = tmp_path / "users" / "default" / "memory.json"
+    source.parent.mkdir(parents=True)
+    source.write_text('{"version": "1.0", "facts": [{"id": "fact_1", "content": "of old"}]}', "utf-8")
+    with running(manager) as gateway, gateway.client() as client, caplog.at_level(logging.ERROR, "deermem"):
+        disk.fail(lambda call: call.kind == "lock_file", errno.EROFS)
+        refused(client.get(MEMORY), 500, CORRUPT)
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "users/default/memory.json: is of version 1 and cannot be migrated: Read-only file system" in line

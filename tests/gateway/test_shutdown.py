@@ -181,10 +181,26 @@ def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
                 gateway.stop()
                 refuse_connections(gateway)
                 gateway.stop()
-                gateway.wait()
+                assert gateway.wait() == 0
+                log = gateway.process.communicate()[1]
         peer.tell()
+    assert "some work did not end in time" in log
+    assert "Traceback" not in log
     refused(answers[0], 504, "The request took too long; a change that it asked for may still be made.")
     assert "given up" not in contents(manager_at(tmp_path).get_memory(user_id="alice"))
+
+
+@pytest.mark.parametrize(
+    "kinds", [(signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT, signal.SIGTERM)]
+)
+def test_signals_in_a_row_end_a_gateway_without_an_error(
+    tmp_path: Path, kinds: tuple[signal.Signals, ...]
+) -> None:
+    with started(tmp_path) as gateway:
+        for kind in kinds:
+            gateway.stop(kind)
+        assert gateway.wait() == 0
+        assert gateway.process.communicate()[1] == ""
 
 
 def test_a_port_that_is_taken_and_an_address_beyond_this_machine_are_told(tmp_path: Path) -> None:

@@ -141,6 +141,18 @@ def test_an_import_beyond_the_cap_keeps_the_best_and_logs_the_others(
         document = manager_at(tmp_path, max_facts=10).import_memory({"facts": facts}, user_id="alice")
     assert [fact["id"] for fact in document["facts"]] == [*(f"f{n:02}" for n in range(9)), "f17"]
     assert "f09, f10" in caplog.text
+    assert "more" not in caplog.text
+
+
+def test_of_many_facts_that_an_import_leaves_out_a_few_are_logged_and_how_many_there_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts = [{"id": f"f{n:05}", "content": f"c{n}"} for n in range(5_030)]
+    with caplog.at_level(logging.INFO, "deermem.manager"):
+        manager_at(tmp_path, max_facts=10).import_memory({"facts": facts}, user_id="alice")
+    (line,) = [record.getMessage() for record in caplog.records if "evicted" in record.getMessage()]
+    assert line.endswith("f00028, f00029 and 5,000 more")
+    assert "f00030" not in line
 
 
 def test_sections_and_facts_that_are_null_are_empty(tmp_path: Path) -> None:

@@ -109,6 +109,12 @@ class GatewayServer(uvicorn.Server):
             listener.listen(_BACKLOG)  # Uvicorn has one number for both
         self._announce()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends connections and the gateway, in order also when there is no time left."""
+        await super().shutdown(sockets)
+        if self.force_exit:  # Uvicorn leaves the application out then, and its end is told as a failure
+            await self.lifespan.shutdown()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as Uvicorn has it
         """Begins to stop; told again, it does not wait."""
         self.force_exit = self.should_exit

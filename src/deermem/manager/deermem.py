@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from deermem.compat import fact_document, read_document, snapshot_document
 from deermem.errors import FactNotFoundError
@@ -14,6 +14,8 @@ from deermem.manager.core import ManagerCore
 from deermem.model.changes import Delta
 from deermem.model.fact import MANUAL_SOURCE, FactDraft
 from deermem.model.identity import Scope
+
+_TOLD_IDS: Final = 20
 
 _log = logging.getLogger(__name__)
 
@@ -208,13 +210,14 @@ class DeerMem(ManagerCore):
         categories = frozenset(config.guaranteed_categories)
         return ContextBudget(config.max_injection_tokens, categories, config.guaranteed_token_budget)
 
-    def _tell_evicted(self, scope: Scope, delta: Delta, fact_ids: Iterable[str | None]) -> None:
-        names = ", ".join(map(str, fact_ids))
-        if names:
+    def _tell_evicted(self, scope: Scope, delta: Delta, fact_ids: Sequence[str | None]) -> None:
+        if fact_ids:
+            more = len(fact_ids) - _TOLD_IDS
             _log.info(
-                "the cap of %d facts evicted from %s at revision %d: %s",
+                "the cap of %d facts evicted from %s at revision %d: %s%s",
                 self.config.max_facts,
                 scope,
                 delta.revision,
-                names,
+                ", ".join(map(str, fact_ids[:_TOLD_IDS])),
+                f" and {more:,} more" if more > 0 else "",
             )
