@@ -156,3 +156,66 @@ def test_the_user_of_the_environment_does_not_narrow_a_restore(cli: CommandLine,
 def test_wrong_usage_is_told(cli: CommandLine, arguments: list[str]) -> None:
     assert cli(*arguments).code == 2
     assert not cli.root.exists()
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_where_nothing_can_be_saved_there_is_no_file_and_the_old_one_stays(
+    cli: CommandLine, archive: Path, force: list[str]
+) -> None:
+    (cli.root / "users" / "eve").symlink_to(cli.root)
+    before = archive.read_bytes()
+    out = archive if force else archive.with_name("new")
+    refused = cli("backup", "--user-id", "eve", "--out", str(out), *force)
+    assert refused.code == 5
+    assert "users/eve" in refused.err
+    assert archive.read_bytes() == before
+    assert {path.name for path in archive.parent.iterdir()} == {"store", archive.name}
+
+
+def test_facts_without_a_summary_file_are_told_of(cli: CommandLine, tmp_path: Path) -> None:
+    cli.add("one")
+    (cli.root / "users" / "default" / "memory.json").unlink()
+    archive, other = str(tmp_path / "backup.tar.gz"), elsewhere(cli)
+    told = "users/default/memory.json: is missing although there are facts"
+    for arguments in (["backup", "--out", archive], ["backup", "verify", archive]):
+        result = cli(*arguments)
+        assert (result.code, told in result.err) == (5, True)
+    restored = cli("restore", archive, "--storage-path", str(other.root))
+    assert (restored.code, told in restored.err) == (0, True)
+
+
+@pytest.mark.parametrize("command", [["backup", "verify"], ["restore"], ["import", "--yes"]])
+def test_a_file_that_is_not_there_is_named_where_it_was_looked_for(
+    cli: CommandLine, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = cli(*command, "absent.tar.gz")
+    assert result.code == 1
+    assert result.err == f"Error: No such file or directory: {tmp_path / 'absent.tar.gz'}\n"
+
+
+def test_a_full_disk_is_told_of_by_the_name_of_the_file(
+    cli: CommandLine, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("deermem.storage.filesystem.private_file.sync_data", fail)
+    for command in (["backup", "--out"], ["export", "--out"]):
+        out = archive.with_name("new")
+        assert cli(*command, str(out)).err == f"Error: No space left on device: {out}\n"
+
+
+def test_a_user_who_is_not_in_the_archive_is_told_who_is(cli: CommandLine, archive: Path) -> None:
+    refused = cli("restore", str(archive), "--user-id", "nobody")
+    assert refused.code == 2
+    assert "the user id names nobody in the archive: nobody (it has (no user), bob-" in refused.err
+
+
+def test_the_variable_of_the_user_does_not_narrow_a_restore(
+    cli: CommandLine, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEERMEM_USER_ID", "default")
+    other = elsewhere(cli)
+    cli.ok("restore", str(archive), "--storage-path", str(other.root))
+    assert other.tree() == cli.tree()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
 import pytest
 
+from deermem import Corruption, MemoryRepository
+from deermem.maintenance.lock_survey import survey_locks
+from deermem.model.identity import UserId
 from tests.cli.conftest import CommandLine
 from tests.support.processes import Peer
 from tests.support.stores import tree
+from tests.support.watched import WatchedFileSystem, call_of
 from tests.support.work import stop_inside, write_once
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
@@ -82,3 +87,17 @@ def test_a_link_in_place_of_one_lock_is_reported_and_the_others_are_shown(cli: C
     assert result.code == 5
     assert [each["userId"] for each in result.json["locks"]] == ["bob"]
     assert "alice/.memory.lock" in result.json["problems"][0]["message"]
+
+
+def test_what_the_system_refuses_to_show_of_one_user_is_a_problem_beside_the_others(
+    cli: CommandLine,
+) -> None:
+    users = [UserId.parse("alice"), UserId.parse("bob")]
+    for user in users:
+        cli.add("one", "--user-id", str(user))
+    disk = WatchedFileSystem(cli.root)
+    disk.fail(call_of("child", "users/alice"), errno.EACCES)
+    problems: list[Corruption | OSError] = []
+    found = survey_locks(MemoryRepository(disk).engine, users, problems)
+    assert [report.user for report in found] == users[1:]
+    assert [type(problem) for problem in problems] == [PermissionError]

@@ -32,7 +32,7 @@ def test_it_says_what_it_will_do_and_asks(cleared: CommandLine, answer: str, cod
     result = cleared("undo", stdin=answer, terminal=True)
     assert result.code == code
     assert result.err.startswith("Take back the clear of ")
-    assert "(revision 4): 2 facts come back, 0 go, 0 stay, 1 summaries come back? [y/N] " in result.err
+    assert "(revision 4): facts: 2 come back, 0 go, 0 stay; summaries: 1 come back? [y/N] " in result.err
     assert len(cleared.ok("list", "--all-agents", "-q").lines) == (0 if code else 2)
 
 
@@ -83,3 +83,14 @@ def test_the_environment_says_how_long_it_can_be_taken_back(cleared: CommandLine
     refused = cleared("undo", "--yes")
     assert refused.code == 2
     assert "DEERMEM_UNDO_DAYS must be a number of days from 0 to 3,650" in refused.err
+
+
+@pytest.mark.parametrize("arguments", [["--yes"], ["--dry-run"]])
+def test_that_there_is_nothing_to_take_back_is_an_error_in_json_too(
+    cli: CommandLine, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEERMEM_UNDO_DAYS", "3")
+    refused = cli("undo", *arguments, "--json")
+    assert (refused.code, refused.err) == (3, "")
+    assert refused.json["error"]["type"] == "NothingToUndo"
+    assert refused.json["error"]["hint"] == "it can be for 3 days (DEERMEM_UNDO_DAYS)"

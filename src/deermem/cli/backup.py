@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deermem.cli.exits import UsageError, report_of
 from deermem.cli.options import StoreOptions, UserOptions, with_options
-from deermem.cli.outfile import result_file
+from deermem.cli.outfile import given_file, result_file
 
 if TYPE_CHECKING:
     from deermem.maintenance.backup import SavedUser
@@ -22,6 +23,10 @@ WithAgents = Annotated[
 ]
 
 _SHOWN = 20
+
+
+class _NothingSaved(Exception):
+    """Says that an archive would be empty: none is made, and none replaced."""
 
 
 @with_options(UserOptions)
@@ -49,9 +54,15 @@ def backup(
 
     with options.repository() as repository:
         users = _users(options, repository, all_users=all_users)
-        with result_file(out, force=force) as stream:
+        saved: list[SavedUser] = []
+        with suppress(_NothingSaved), result_file(out, force=force) as stream:
             saved = back_up(repository.engine, users, stream, tool=_tool(), with_agents=with_agents)
+            if not any(each.files for each in saved):
+                raise _NothingSaved
         root = repository.storage_root
+    if not any(each.files for each in saved):
+        nothing = UsageError("there is nothing to save")
+        raise next((problem for each in saved for problem in each.problems), nothing)
     problems = [report_of(problem, root) for each in saved for problem in each.problems]
     path = os.path.abspath(out)
     options.out.show(
@@ -81,7 +92,7 @@ def verify(options: StoreOptions, file: ArchiveArgument) -> None:
     """
     from deermem.maintenance.backup import verify as verify_archive
 
-    with open(file, "rb") as stream:
+    with given_file(file) as stream:
         found = verify_archive(stream)
     problems = [report_of(problem) for problem in found.problems]
     options.out.show(

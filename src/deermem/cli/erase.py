@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from deermem.cli.exits import Declined, UsageError
-from deermem.cli.options import UserOptions, with_options
+from deermem.cli.options import NamedUserOptions, with_options
 from deermem.cli.output import is_terminal, one_line, visible, write
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ BEYOND: Final = (
 )
 
 
-@with_options(UserOptions)
+@with_options(NamedUserOptions)
 def erase_user(
-    options: UserOptions,
+    options: NamedUserOptions,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would go; nothing is written.")
@@ -39,7 +39,7 @@ def erase_user(
     from deermem.maintenance.erase import erase_user as erase
     from deermem.maintenance.erase import plan_erasure
 
-    if options.user_id is None and not options.no_user:
+    if not options.is_named:
         raise UsageError("the user is missing", "name the one to erase with --user-id, or use --no-user")
     user = options.user
     with _repository(options) as repository:
@@ -61,7 +61,7 @@ def erase_user(
         options.out.note(f"Beyond reach: {'; '.join(BEYOND)}.")
 
 
-def _repository(options: UserOptions) -> MemoryRepository:
+def _repository(options: NamedUserOptions) -> MemoryRepository:
     """Opens the store with the search index that the environment names, since that has to forget, too."""
     from deermem.config import parse_variables
 

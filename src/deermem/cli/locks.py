@@ -36,7 +36,7 @@ def locks(
         raise UsageError("--all-users goes with neither --user-id nor --no-user")
     with options.repository() as repository:
         users = survey_users(repository) if all_users else [UserId.parse(options.user)]
-        problems: list[Corruption] = []
+        problems: list[Corruption | OSError] = []
         found = survey_locks(repository.engine, users, problems)
         reports = [report_of(problem, repository.storage_root) for problem in problems]
     rows = [[one_line(cell) for cell in _cells(report)] for report in found]

@@ -40,6 +40,10 @@ UserIdOption = Annotated[
     str | None,
     typer.Option(metavar="ID", help="The user [DEERMEM_USER_ID, else `default`].", rich_help_panel=_PANEL),
 ]
+NamedUserIdOption = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="The user; DEERMEM_USER_ID does not count.", rich_help_panel=_PANEL),
+]
 NoUser = Annotated[
     bool, typer.Option("--no-user", help="The memory without a user, in the root.", rich_help_panel=_PANEL)
 ]
@@ -111,6 +115,18 @@ class UserOptions(StoreOptions):
         from deermem.model.identity import DEFAULT_AGENT, Scope
 
         return Scope.of(self.user, None if agent == DEFAULT_AGENT else agent)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedUserOptions(UserOptions):
+    """Says which user a command works on, which has to be said on the command line."""
+
+    user_id: NamedUserIdOption = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a user was named; the variable of the environment names nobody here."""
+        return self.user_id is not None or self.no_user
 
 
 @dataclass(frozen=True, slots=True)

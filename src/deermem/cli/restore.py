@@ -8,12 +8,13 @@ import typer
 
 from deermem.cli.backup import ArchiveArgument, WithAgents
 from deermem.cli.exits import UsageError, report_of
-from deermem.cli.options import UserOptions, with_options
+from deermem.cli.options import NamedUserOptions, with_options
+from deermem.cli.outfile import given_file
 
 
-@with_options(UserOptions)
+@with_options(NamedUserOptions)
 def restore(
-    options: UserOptions,
+    options: NamedUserOptions,
     file: ArchiveArgument,
     on_conflict: Annotated[
         str,
@@ -36,10 +37,9 @@ def restore(
 
     if on_conflict not in list(OnConflict):
         raise UsageError(f"--on-conflict must be one of {', '.join(OnConflict)}")
-    named = options.user_id is not None or options.no_user
-    buckets = [UserId.parse(options.user).bucket] if named else None
+    buckets = [UserId.parse(options.user).bucket] if options.is_named else None
     selection = Selection(buckets, with_agents)
-    with options.repository() as repository, open(file, "rb") as stream:
+    with options.repository() as repository, given_file(file) as stream:
         plan = plan_restore(repository.engine, stream, selection, OnConflict(on_conflict))
         if not dry_run:
             stream.seek(0)

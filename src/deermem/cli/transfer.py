@@ -12,7 +12,7 @@ import typer
 
 from deermem.cli.asking import confirmed
 from deermem.cli.options import ScopeOptions, with_options
-from deermem.cli.outfile import result_file
+from deermem.cli.outfile import given_file, result_file
 from deermem.cli.output import is_terminal, json_text
 from deermem.cli.texts import STANDARD_INPUT
 
@@ -139,7 +139,7 @@ def _read_json(file: str) -> dict[str, Any]:
 
     name = "standard input" if file == STANDARD_INPUT else file
     if file != STANDARD_INPUT:
-        with open(file, "rb") as stream:
+        with given_file(file) as stream:
             data = stream.read(MAX_DOCUMENT_BYTES + 1)
     elif sys.stdin is None or is_terminal(sys.stdin):
         raise InvalidInputError(name, "has no document: lead one into it, or name a file")

@@ -34,8 +34,7 @@ def undo(
     with options.repository() as repository:
         planned = plan_undo(repository, user)
         if planned is None:
-            options.out.exit_if([_nothing(user)])
-            return
+            raise _nothing(options, user)
         if dry_run:
             _show(options, planned, None)
             return
@@ -43,8 +42,7 @@ def undo(
             confirmed(f"Take back {_told(planned)}?", "add --yes to take it back without a question")
         done = take_back(repository, user, planned.copy.revision)
         if done is None:
-            options.out.exit_if([_nothing(user)])
-            return
+            raise _nothing(options, user)
     _show(options, *done)
 
 
@@ -75,8 +73,8 @@ def _show(options: UserOptions, undo: Undo, revision: int | None) -> None:
 def _told(undo: Undo) -> str:
     copy = undo.copy
     return (
-        f"the {copy.operation} of {copy.time} (revision {copy.revision}): {len(undo.back)} facts come back, "
-        f"{len(undo.gone)} go, {len(undo.stay)} stay, {len(undo.summaries)} summaries come back"
+        f"the {copy.operation} of {copy.time} (revision {copy.revision}): facts: {len(undo.back)} come back, "
+        f"{len(undo.gone)} go, {len(undo.stay)} stay; summaries: {len(undo.summaries)} come back"
     )
 
 
@@ -84,10 +82,15 @@ def _keys(keys: list[FactKey]) -> list[dict[str, str]]:
     return [{"id": fact_id, "agentName": agent} for agent, fact_id in keys]
 
 
-def _nothing(user: object) -> Report:
-    return Report(
+def _nothing(options: UserOptions, user: object) -> typer.Exit:
+    """Says that there is nothing to take back, and returns what ends the command."""
+    days = options.settings.undo_days
+    until = f"it can be for {days} days (DEERMEM_UNDO_DAYS)" if days else "DEERMEM_UNDO_DAYS=0 keeps nothing"
+    report = Report(
         "NothingToUndo",
         f"no clear, import or restore of the user {user} can be taken back",
-        "safety copies are kept for DEERMEM_UNDO_DAYS days",
+        until,
         ExitCode.NOT_FOUND,
     )
+    options.out.report(report)
+    return typer.Exit(report.code)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
@@ -53,9 +54,9 @@ def back_up(
 ) -> list[SavedUser]:
     """Writes an archive of users; each as it is at one moment, under the user's lock.
 
-    A hot journal is completed first, as any access does. Files are copied as they are, whether they can be
-    read or not, so that a damaged store can be saved before it is mended; what cannot be copied is left
-    out and reported.
+    A hot journal is completed first, as any access does. Files are copied as they are, whether they hold
+    facts or not, so that a damaged store can be saved before it is mended. What cannot be copied is left
+    out and reported, be it a file, or a user whom another process keeps locked.
 
     Args:
         engine: The store.
@@ -65,8 +66,7 @@ def back_up(
         with_agents: Whether the `config.yaml` and `SOUL.md` of agents are saved, too.
 
     Raises:
-        LockTimeout: A writer held a user's lock too long.
-        OSError: A file cannot be read, or the archive not be written.
+        OSError: The archive cannot be written.
     """
     header = Header(tool, engine.now(), engine.manifest_name, with_agents)
     seconds = int(parse_timestamp(header.created, "created").timestamp())
@@ -77,23 +77,25 @@ def back_up(
 
 
 def _save(engine: Engine, user: UserId, writer: ArchiveWriter, *, with_agents: bool) -> SavedUser:
-    try:
-        with engine.maintenance(user) as bucket:
+    with ExitStack() as stack:
+        try:
+            bucket = stack.enter_context(engine.maintenance(user))
             complete(engine, bucket)
             listed = list_files(bucket, with_agents=with_agents)
-            return _copy(bucket, listed, writer)
-    except (Corruption, UnsupportedFormat, FileNotFoundError) as error:
-        return SavedUser(user, problems=(error,))
+        except (DeerMemError, OSError) as error:
+            return SavedUser(user, problems=(error,))
+        return _copy(bucket, listed, writer)
 
 
 def _copy(bucket: Bucket, listed: Iterable[Parts], writer: ArchiveWriter) -> SavedUser:
     """Adds files to an archive; what cannot be one of its members is left out and reported."""
-    user, revision, files = bucket.user, None, 0
-    problems: list[Corruption] = []
+    user, revision = bucket.user, None
+    added: list[Parts] = []
+    problems: list[DeerMemError | OSError] = []
     for parts in listed:
         try:
             data = read_file(bucket, parts)
-        except Corruption as error:
+        except (Corruption, OSError) as error:
             problems.append(error)
             continue
         if data is None:  # somebody removed it by hand meanwhile
@@ -101,10 +103,12 @@ def _copy(bucket: Bucket, listed: Iterable[Parts], writer: ArchiveWriter) -> Sav
         if parts == (bucket.manifest_name,):
             revision = revision_of(data)
         writer.add(user.bucket, parts, data)
-        files += 1
-    if files:
+        added.append(parts)
+    if added:
         writer.end_user(user.bucket, revision)
-    return SavedUser(user, revision, files, tuple(problems))
+    if not problems:
+        problems += without_manifest(user.bucket, bucket.manifest_name, added)
+    return SavedUser(user, revision, len(added), tuple(problems))
 
 
 def complete(engine: Engine, bucket: Bucket) -> None:
@@ -127,6 +131,7 @@ def verify(stream: BinaryIO) -> Verification:
     for item in items:
         if isinstance(item, ArchivedUser):
             report.users.append(SavedUser(item.entry.user, item.entry.revision, item.entry.files))
+            report.problems += without_manifest(item.bucket, report.header.manifest_name, item.files)
         elif isinstance(item, ArchivedFile) and parse_fact_parts(item.parts) is not None:
             problem = fact_problem(item)
             if problem is None:
@@ -147,3 +152,11 @@ def fact_problem(file: ArchivedFile) -> Corruption | UnsupportedFormat | None:
     except (Corruption, UnsupportedFormat) as error:
         return error
     return None
+
+
+def without_manifest(bucket: str | None, manifest_name: str, files: Collection[Parts]) -> list[Corruption]:
+    """Returns what is wrong with a user's files if there are facts and no manifest; else nothing."""
+    if (manifest_name,) in files or not any(parse_fact_parts(parts) for parts in files):
+        return []
+    hint = "the facts are there; where they are restored, `deermem check --repair` writes a new one"
+    return [Corruption(member_name(bucket, (manifest_name,)), "is missing although there are facts", hint)]

@@ -46,14 +46,15 @@ class LockReport:
 
 
 def survey_locks(
-    access: BucketAccess, users: Iterable[UserId], problems: list[Corruption]
+    access: BucketAccess, users: Iterable[UserId], problems: list[Corruption | OSError]
 ) -> list[LockReport]:
     """Looks at the locks of users.
 
     Args:
         access: The store.
         users: Whose locks to look at.
-        problems: Collects where a link or a directory lies in place of a bucket or a lock file.
+        problems: Collects where a link or a directory lies in place of a bucket or a lock file, and what
+            the system refuses to show.
     """
     device = None
     with suppress(OSError):
@@ -63,7 +64,7 @@ def survey_locks(
     for user in users:
         try:
             found.append(_look_at(access, user, table, device))
-        except Corruption as problem:
+        except (Corruption, OSError) as problem:
             problems.append(problem)
     return found
 

@@ -7,18 +7,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from deermem.errors import ArchiveError, Corruption, InvalidInputError, RestoreConflict, UnsupportedFormat
 from deermem.maintenance.archive import Header, Parts, UserEntry, folded, is_agents_own, member_name
 from deermem.maintenance.archive_contents import ArchivedFile, ArchivedUser, read_header, walk
-from deermem.maintenance.backup import MAX_PROBLEMS, complete, fact_problem
+from deermem.maintenance.backup import MAX_PROBLEMS, complete, fact_problem, without_manifest
 from deermem.maintenance.bucket_files import list_files, read_file
 from deermem.maintenance.placing import Placing, empty_bucket
 from deermem.maintenance.replacing import Replacement, put_beside
 from deermem.repository import MemoryRepository
 from deermem.storage.engine import Engine
 from deermem.storage.erasures import erased_at
+
+_SHOWN: Final = 20
 
 
 class OnConflict(StrEnum):
@@ -89,7 +91,10 @@ def plan_restore(
     plan = RestorePlan(read_header(items), selection)
     _check_header(plan.header, engine, selection)
     unreadable: Corruption | UnsupportedFormat | None = None
+    archived: list[str | None] = []
     for item in items:
+        if isinstance(item, ArchivedUser):
+            archived.append(item.bucket)
         if isinstance(item, Header) or not selection.has(item.bucket):
             continue
         if isinstance(item, ArchivedFile):
@@ -98,6 +103,7 @@ def plan_restore(
                 unreadable = unreadable or problem
                 plan.problems += [problem] if len(plan.problems) < MAX_PROBLEMS else []
             continue
+        plan.problems += without_manifest(item.bucket, engine.manifest_name, item.files)
         fate = _fate_of(engine, item, selection)
         if fate is Fate.REPLACE and on_conflict is OnConflict.SKIP:
             fate = Fate.SKIP
@@ -106,7 +112,7 @@ def plan_restore(
         manifest = item.files.get((engine.manifest_name,))
         plan.users[item.bucket] = PlannedUser(item.entry, fate, manifest.sha256 if manifest else None)
         unreadable = None
-    _check_users(plan)
+    _check_users(plan, archived)
     live = [entry.user for entry, fate, _ in plan.users.values() if fate is Fate.REPLACE]
     if live and on_conflict is OnConflict.FAIL:
         raise RestoreConflict(*map(str, live))
@@ -121,15 +127,21 @@ def _check_header(header: Header, engine: Engine, selection: Selection) -> None:
         raise InvalidInputError("with_agents", "is asked for, but the archive was made without it")
 
 
-def _check_users(plan: RestorePlan) -> None:
+def _check_users(plan: RestorePlan, archived: list[str | None]) -> None:
     names = [str(bucket) for bucket in plan.users if bucket is not None]
     if len({folded(name) for name in names}) < len(names):
         raise ArchiveError("", "has users that differ only in case: restore them one at a time")
     wanted = plan.selection.buckets
     missing = [] if wanted is None else [bucket for bucket in wanted if bucket not in plan.users]
     if missing:
-        names = ["(no user)" if bucket is None else bucket for bucket in missing]
-        raise InvalidInputError("user_id", f"the archive has nothing of {', '.join(names)}")
+        raise InvalidInputError(
+            "user_id", f"names nobody in the archive: {_named(missing)} (it has {_named(archived)})"
+        )
+
+
+def _named(buckets: list[str | None]) -> str:
+    names = ["(no user)" if bucket is None else bucket for bucket in buckets]
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
 def _check_replaceable(

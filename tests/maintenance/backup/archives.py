@@ -6,12 +6,12 @@ import gzip
 import io
 import json
 import tarfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
 from deermem import MemoryRepository
-from deermem.format.layout import LOCK
+from deermem.format.layout import LOCK, SAFETY
 from deermem.maintenance.backup import back_up
 from deermem.maintenance.restore import OnConflict, RestorePlan, Selection, plan_restore, restore
 from deermem.model.identity import UserId
@@ -50,6 +50,11 @@ def files_below(root: Path) -> dict[str, bytes]:
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.name != LOCK
     }
+
+
+def without_safety_copies(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Returns the files that a backup of a store has."""
+    return {name: data for name, data in files.items() if f"/{SAFETY}/" not in name}
 
 
 def members_of(archive: bytes) -> list[tuple[str, bytes]]:

@@ -16,7 +16,7 @@ from deermem.storage.bucket import Bucket
 from deermem.storage.engine import Engine
 from tests.maintenance.backup.archives import files_below, restored, saved
 from tests.support.processes import Peer
-from tests.support.stores import ALICE, CODER, draft, interrupt, store_with
+from tests.support.stores import ALICE, CODER, interrupt, store_with
 from tests.support.watched import Call, CallTest, WatchedFileSystem, call_of
 from tests.support.work import counted, keep_writing, prepare_counters
 
@@ -113,10 +113,3 @@ def test_a_hot_journal_is_completed_first(tmp_path: Path, at: CallTest, text: st
     restored(MemoryRepository(tmp_path / "b"), archive)
     assert [fact.content for fact in MemoryRepository(tmp_path / "b").snapshot(ALICE).facts] == [text]
     assert not list((tmp_path / "b").rglob(".memory.journal.json"))
-
-
-def test_a_writer_that_holds_the_lock_too_long_ends_the_backup_with_the_locks_name(tmp_path: Path) -> None:
-    store_with(tmp_path, "a").upsert_fact(CODER, draft("c"))
-    engine = MemoryRepository(tmp_path).engine
-    with engine.maintenance(ALICE.user), pytest.raises(LockTimeout, match=r"\.memory\.lock"):
-        saved(MemoryRepository(tmp_path, lock_timeout=0.05))

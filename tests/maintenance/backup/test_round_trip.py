@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import stat
 from pathlib import Path
 
 import pytest
 
-from deermem import MemoryRepository, RestoreConflict, Scope
+from deermem import LockTimeout, MemoryRepository, RestoreConflict, Scope
 from deermem.maintenance.backup import back_up, verify
 from deermem.maintenance.restore import Fate, OnConflict, Selection
 from deermem.model.identity import UserId
-from tests.maintenance.backup.archives import TOOL, files_below, members_of, restored, saved
+from tests.maintenance.backup.archives import (
+    TOOL,
+    files_below,
+    members_of,
+    restored,
+    saved,
+    without_safety_copies,
+)
 from tests.support.stores import ALICE, BOB, CODER, bucket_path, draft, fact_path, store_with
+from tests.support.watched import WatchedFileSystem, call_of
 
 EVE = Scope.of("eve@example.com")
 
@@ -55,7 +65,7 @@ def of_the_host(root: Path) -> dict[str, bytes]:
 def test_an_empty_root_equals_the_original_byte_for_byte(tmp_path: Path) -> None:
     archive = saved(full_store(tmp_path / "a"), with_agents=True)
     restored(MemoryRepository(tmp_path / "b"), archive, selection=Selection(with_agents=True))
-    assert files_below(tmp_path / "b") == files_below(tmp_path / "a")
+    assert files_below(tmp_path / "b") == without_safety_copies(files_below(tmp_path / "a"))
     assert MemoryRepository(tmp_path / "b").snapshot(ALICE) == MemoryRepository(tmp_path / "a").snapshot(
         ALICE
     )
@@ -82,7 +92,7 @@ def test_configurations_of_agents_come_back_only_when_asked_for(tmp_path: Path) 
     assert not list((tmp_path / "b").rglob("config.yaml"))
     plan = restored(MemoryRepository(tmp_path / "b"), archive, selection=Selection(with_agents=True))
     assert {user.fate for user in plan.users.values()} == {Fate.RESTORE, Fate.THERE}
-    assert files_below(tmp_path / "b") == files_below(tmp_path / "a")
+    assert files_below(tmp_path / "b") == without_safety_copies(files_below(tmp_path / "a"))
 
 
 def test_an_agents_configuration_that_is_there_is_the_hosts_and_stays(tmp_path: Path) -> None:
@@ -222,3 +232,58 @@ def test_the_same_store_gives_the_same_members(tmp_path: Path) -> None:
     store = full_store(tmp_path / "a")
     first, second = members_of(saved(store)), members_of(saved(store))
     assert first[1:-1] == second[1:-1]
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "saved_users"),
+    [("child", "users/alice", ["bob"]), ("read", "/a.md", ["alice", "bob"])],
+)
+def test_what_the_disk_refuses_of_one_user_keeps_nobody_else_from_being_saved(
+    tmp_path: Path, call: str, path: str, saved_users: list[str]
+) -> None:
+    store_with(tmp_path / "a", "a", "b")
+    store_with(tmp_path / "a", "c", scope=BOB)
+    disk = WatchedFileSystem(tmp_path / "a")
+    disk.fail(call_of(call, path), errno.EACCES)
+    stream = io.BytesIO()
+    users = [UserId.parse("alice"), UserId.parse("bob")]
+    reports = back_up(MemoryRepository(disk).engine, users, stream, tool=TOOL)
+    assert [[type(problem) for problem in report.problems] for report in reports] == [[PermissionError], []]
+    found = verify(io.BytesIO(stream.getvalue()))
+    assert [user.user.bucket for user in found.users] == saved_users
+
+
+def test_a_user_whom_another_process_keeps_locked_is_left_out_and_told_of(tmp_path: Path) -> None:
+    store_with(tmp_path / "a", "a")
+    store_with(tmp_path / "a", "b", scope=BOB)
+    stream = io.BytesIO()
+    users = [UserId.parse("alice"), UserId.parse("bob")]
+    with MemoryRepository(tmp_path / "a").engine.maintenance(ALICE.user):
+        waiting = MemoryRepository(tmp_path / "a", lock_timeout=0.05)
+        reports = back_up(waiting.engine, users, stream, tool=TOOL)
+    assert [[type(problem) for problem in report.problems] for report in reports] == [[LockTimeout], []]
+    assert [user.user.bucket for user in verify(io.BytesIO(stream.getvalue())).users] == ["bob"]
+
+
+def test_an_archive_that_cannot_be_written_is_an_error_and_not_a_problem_of_a_user(tmp_path: Path) -> None:
+    class FullDisk(io.BytesIO):
+        def write(self, _: object, /) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    store = store_with(tmp_path / "a", "a")
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        back_up(store.engine, [UserId.parse("alice")], FullDisk(), tool=TOOL)
+
+
+def test_facts_without_a_manifest_are_saved_and_told_of_each_time(tmp_path: Path) -> None:
+    store = store_with(tmp_path / "a", "a")
+    bucket_path(tmp_path / "a").joinpath("memory.json").unlink()
+    stream = io.BytesIO()
+    (report,) = back_up(store.engine, [UserId.parse("alice")], stream, tool=TOOL)
+    archive = stream.getvalue()
+    plan = restored(MemoryRepository(tmp_path / "b"), archive)
+    problems = [*report.problems, *verify(io.BytesIO(archive)).problems, *plan.problems]
+    assert [str(each) for each in problems] == [
+        "users/alice/memory.json: is missing although there are facts"
+    ] * 3
+    assert files_below(tmp_path / "b") == files_below(tmp_path / "a")
