@@ -57,7 +57,7 @@ def test_a_file_system_that_is_shut_down_in_mid_write_keeps_what_was_acknowledge
     assert found["rounds"] == 4
 
 
-# Without a sync ext4 still writes much in time, so that most cuts find a missing sync of files on btrfs alone.
+# Without a sync ext4 still writes much in time; most cuts find a missing sync of files on btrfs alone.
 @pytest.mark.parametrize(
     ("plant", "kind"), [("no sync of a directory", "ext4"), ("no sync of a file", "btrfs")]
 )
