@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from deermem.gateway.auth import AuthSettings, Mode, Role, make_authenticator
@@ -62,6 +64,33 @@ def test_the_file_may_be_named_by_an_option_or_the_environment(
     assert one.exists()
     assert other.exists()
     assert not cli.root.exists()
+
+
+def test_a_token_is_made_where_the_gateway_with_the_same_settings_looks(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "gateway.toml"
+    settings.write_text(f'storage_path = "{tmp_path / "of the file"}"\n', "utf-8")
+    monkeypatch.delenv("DEERMEM_DATA_DIR", raising=False)
+    cli.ok("token", "create", "--config", str(settings))
+    assert (tmp_path / "of the file" / ".gateway-tokens.json").exists()
+    monkeypatch.setenv("DEERMEM_STORAGE_PATH", str(tmp_path / "of the variable"))
+    cli.ok("token", "create", "--config", str(settings))
+    cli.ok("token", "create")
+    assert len(cli.ok("token", "list", "--config", str(settings), "--quiet").lines) == 2
+    assert (tmp_path / "of the variable" / ".gateway-tokens.json").exists()
+    settings.write_text(f'[auth]\ntoken_file = "{tmp_path / "named.json"}"\n', "utf-8")
+    made = cli.ok("token", "create", "--config", str(settings), "--json").json
+    assert (tmp_path / "named.json").exists()
+    assert cli.ok("token", "revoke", made["id"], "--config", str(settings), "-q").lines == [made["id"]]
+    settings.write_text("[auth]\ntoken_file = 1\n", "utf-8")
+    assert cli("token", "list", "--config", str(settings)).code == 2
+
+
+def test_who_may_not_have_a_token_is_not_told_to_use_what_is_refused(cli: CommandLine) -> None:
+    refused = cli("token", "create", "--user-id", "")
+    assert "the user id must be a non-empty string" in refused.err
+    assert "--no-user" not in refused.err
 
 
 @pytest.mark.parametrize(

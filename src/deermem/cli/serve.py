@@ -17,10 +17,10 @@ from deermem.cli.exits import CannotListen, UsageError
 from deermem.cli.numbers import whole_number
 from deermem.cli.options import StoreOptions, with_options
 from deermem.cli.output import one_line
+from deermem.cli.settings_file import read_tables
 
 _OF_SOCKETS: Final = frozenset([errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES])
 _LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-_TABLES: Final = ("gateway", "auth", "limits")
 
 
 class _OneLine(logging.Formatter):
@@ -94,27 +94,21 @@ def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any, A
 
     Options win over variables, and those over the file.
     """
-    from deermem.config import DeerMemConfig, read_settings_file
+    from deermem.config import DeerMemConfig
     from deermem.gateway.auth import AuthSettings
     from deermem.gateway.limits import LimitSettings
     from deermem.gateway.naming import told_by_variable
     from deermem.gateway.settings import GatewaySettings
 
-    try:
-        tables = {} if path is None else read_settings_file(path)
-    except OSError as error:
-        raise UsageError(f"the settings file {path} cannot be read: {error.strerror}") from None
+    tables = read_tables(path)
     variables = {each.name: f"DEERMEM_{each.name.upper()}" for each in fields(DeerMemConfig)}
     with told_by_variable("", {name: each for name, each in variables.items() if os.environ.get(each)}):
         memory = DeerMemConfig.load(path)
     if options.storage_path is not None:
         memory = replace(memory, storage_path=options.storage_root)
-    for name, value in tables.items():
-        if isinstance(value, dict) and name not in _TABLES:
-            raise UsageError(f"{path}: [{name}] is no table of settings; there are {', '.join(_TABLES)}")
-    gateway = GatewaySettings.load(_table(tables, "gateway"), os.environ)
-    limits = LimitSettings.load(_table(tables, "limits"), os.environ)
-    auth = _table(tables, "auth")
+    gateway = GatewaySettings.load(tables["gateway"], os.environ)
+    limits = LimitSettings.load(tables["limits"], os.environ)
+    auth = tables["auth"]
     if (os.environ.get("DEERMEM_AUTH_MODE") or auth.get("mode", "none")) == "none":
         auth.setdefault("user", options.settings.user_id)
     return memory, gateway, limits, AuthSettings.load(auth, os.environ, memory.storage_root())
@@ -127,10 +121,3 @@ def _note_missing_tokens(options: StoreOptions, path: str) -> None:
     if not TokenFile(path).read().entries:
         options.out.note(f"There are no tokens in {path}: every request will be refused.")
         options.out.hint(f"`deermem token create --token-file {shlex.quote(path)}` makes one")
-
-
-def _table(tables: dict[str, Any], name: str) -> dict[str, Any]:
-    table = tables.get(name, {})
-    if not isinstance(table, dict):
-        raise UsageError(f"the setting {name} must be a table")
-    return dict(table)

@@ -12,6 +12,8 @@ import typer
 from deermem.cli.exits import ExitCode, Report, UsageError
 from deermem.cli.options import StoreOptions, UserOptions, with_options
 from deermem.cli.output import one_line
+from deermem.cli.settings_file import read_tables
+from deermem.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from deermem.gateway.auth.token_file import TokenFile
@@ -25,6 +27,9 @@ TokenFileOption = Annotated[
         help="The file of tokens [DEERMEM_AUTH_TOKEN_FILE, else in the storage root].",
     ),
 ]
+ConfigOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The settings file of the gateway, TOML or YAML.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class TokenOptions(StoreOptions):
     """Says which file of tokens a command works on."""
 
     token_file: TokenFileOption = None
+    config: ConfigOption = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ class NewTokenOptions(UserOptions):
     """Says whose token to make, too."""
 
     token_file: TokenFileOption = None
+    config: ConfigOption = None
 
 
 @with_options(NewTokenOptions)
@@ -60,7 +67,14 @@ def create(
     if user is None:
         raise UsageError("a token is of a user; --no-user does not go with it")
     created = format_timestamp(datetime.now(UTC))
-    token, entry = _file_of(options, options.token_file).create(user, Role(role), created, note)
+    try:
+        token, entry = _file_of(options).create(user, Role(role), created, note)
+    except InvalidInputError as error:
+        if error.field != "user_id":
+            raise
+        raise UsageError(
+            f"the user id {error.reason}", "name the user with --user-id or DEERMEM_USER_ID"
+        ) from None
     options.out.show({"token": token, **_document(entry)}, lines=[token], brief=[token])
     options.out.note(
         f"Token {entry.id} is of the {entry.role} {one_line(entry.user)}; it is not shown again."
@@ -73,7 +87,7 @@ def list_tokens(options: TokenOptions) -> None:
 
     With --quiet only the ids are printed.
     """
-    entries = _file_of(options, options.token_file).read().entries.values()
+    entries = _file_of(options).read().entries.values()
     options.out.show(
         {"tokens": [_document(entry) for entry in entries]},
         lines=["\t".join(map(one_line, _document(entry).values())) for entry in entries],
@@ -94,7 +108,7 @@ def revoke(
 
     If one of the ids is unknown, the others are taken back all the same, and the command fails.
     """
-    gone = _file_of(options, options.token_file).revoke(token_ids)
+    gone = _file_of(options).revoke(token_ids)
     known = [entry.id for entry in gone]
     problems = [_unknown(token_id) for token_id in token_ids if token_id not in known]
     document: dict[str, Any] = {"revoked": [_document(entry) for entry in gone]}
@@ -117,12 +131,24 @@ def _unknown(token_id: str) -> Report:
     )
 
 
-def _file_of(options: StoreOptions, named: str | None) -> TokenFile:
+def _file_of(options: TokenOptions | NewTokenOptions) -> TokenFile:
+    """Returns the file that `serve` takes with the same settings."""
     from deermem.gateway.auth.settings import PREFIX, default_token_file
     from deermem.gateway.auth.token_file import TokenFile
 
-    path = named or os.environ.get(f"{PREFIX}TOKEN_FILE") or default_token_file(options.storage_root)
-    return TokenFile(os.path.abspath(path))
+    named = read_tables(options.config)["auth"].get("token_file")
+    if not isinstance(named, str | None):
+        raise UsageError("auth.token_file must be text")
+    path = options.token_file or os.environ.get(f"{PREFIX}TOKEN_FILE") or named
+    return TokenFile(os.path.abspath(path or default_token_file(_root_of(options))))
+
+
+def _root_of(options: TokenOptions | NewTokenOptions) -> str:
+    from deermem.config import DeerMemConfig
+
+    if options.storage_path is not None:
+        return options.storage_root
+    return DeerMemConfig.load(options.config).storage_root()
 
 
 def _document(entry: TokenEntry) -> dict[str, Any]:
