@@ -27,6 +27,7 @@ BOTH: Final = (DEFAULT_AGENT, "research")
 
 OPERATION: Final = "0123456789abcdef0123456789abcdef"
 _THEN: Final = "2025-01-01T00:00:00Z"
+_LATER: Final = "2025-01-02T00:00:00Z"
 
 
 def _document(**contents: str) -> bytes:
@@ -70,7 +71,7 @@ def _half_done() -> dict[str, bytes]:
     return {
         changed[0]: changed[1],
         created[0]: created[1],
-        OWN: encode_manifest(Manifest(4, _THEN)),
+        OWN: encode_manifest(Manifest(4, _LATER)),
         f"{aside}/memory.json": manifest,
         f"{aside}/a.md": kept_changed[1],
         f"{aside}/b.md": kept_deleted[1],
@@ -172,6 +173,14 @@ MIGRATIONS: Final = (
         files=V1_OF_BOTH,
         start=_memory(1, FIRST, SECOND),
         backed_up=(OWN, AGENTS_OWN),
+    ),
+    Scenario(
+        "migrate what a snapshot shares",
+        READ,
+        files=V1_FILES,
+        start=_memory(1, FIRST),
+        backed_up=(OWN,),
+        snapshot="snapshots/first",
     ),
     Scenario(
         "roll back a transaction of the predecessor",

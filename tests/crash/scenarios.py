@@ -216,9 +216,26 @@ OTHERS: Final = (
     ),
 )
 
+SHARED: Final = (
+    Scenario(
+        "update what a snapshot shares",
+        update("a", "Second text.", 1),
+        THREE[:1],
+        snapshot="snapshots/first",
+    ),
+    Scenario(
+        "recover what a snapshot shares",
+        READ,
+        THREE[:1],
+        interrupted=update("a", "Second text.", 1),
+        interrupted_at=at_the_commit_point,
+        snapshot="snapshots/first",
+    ),
+)
+
 LARGE: Final = (
     Scenario("change several facts", SEVERAL, TWO_AGENTS, agents=BOTH),
     Scenario("import", IMPORT, (*THREE, summarise("Something.")), safety_copy="5-import.json"),
 )
 
-SCENARIOS: Final = (*BASIC, *UNSETTLED, *OTHERS, *LARGE)
+SCENARIOS: Final = (*BASIC, *UNSETTLED, *OTHERS, *SHARED, *LARGE)

@@ -13,8 +13,9 @@ from deermem.storage.port import Directory, FileSystem, FileTooLarge, LockFile, 
 from deermem.testing.disk_state import remnants
 from deermem.testing.disk_steps import Fault, SimulatedDeath, StepKind
 from deermem.testing.power_loss import PowerLosses
+from deermem.testing.simulated_directory import SimulatedDirectory
 from deermem.testing.simulated_disk import SimulatedDisk, Survivor
-from deermem.testing.simulated_filesystem import SimulatedDirectory, SimulatedFileSystem
+from deermem.testing.simulated_filesystem import SimulatedFileSystem
 
 Tree = dict[str, bytes | None]
 

@@ -16,7 +16,7 @@ from deermem.storage import engine, journal, transaction
 from deermem.storage.bucket import Bucket
 from deermem.storage.cache import SnapshotCache
 from deermem.storage.locks import UserLocks
-from deermem.testing.simulated_filesystem import SimulatedDirectory
+from deermem.testing.simulated_directory import SimulatedDirectory
 from deermem.testing.simulation.runs import Run, simulate
 
 SCHEDULES: Final = 1_500

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from deermem.errors import RevisionConflict
-from deermem.format.layout import BACKUP_SUFFIX
+from deermem.errors import Corruption, RevisionConflict, UnsupportedFormat
+from deermem.format.layout import BACKUP_SUFFIX, DEFAULT_MANIFEST, bucket_parts
+from deermem.format.manifest_json import decode_manifest
 from deermem.format.safety_json import decode_safety_copy, is_safety_copy, revision_in
 from deermem.model.fact import FactDraft
-from deermem.model.identity import FactId, Scope
+from deermem.model.identity import FactId, Scope, UserId
 from deermem.model.manifest import Manifest
 from deermem.repository import MemoryRepository
 from deermem.testing.crash_scenario import Laboratory
@@ -51,6 +52,9 @@ class Examiner:
         self._scenario = laboratory.scenario
         self._losses = losses
         self._seed = seed
+        start = laboratory.initial_disk().tree()
+        self._shared = {path: data for path, data in start.items() if self._is_shared(path)}
+        self._at_first = self._manifest_in(start)
         self._found: dict[bytes, int | Problem] = {}
         self._written: dict[tuple[bytes, MemoryModel], list[Problem]] = {}
 
@@ -89,36 +93,56 @@ class Examiner:
             try:
                 recovered = disk.fork()
                 seen = self.read(recovered, key[0])
-                known = self._problem_of(seen, recovered) or self.number_of(seen)
+                known = next(self._problems_of(seen, recovered), None) or self.number_of(seen)
             except Exception as error:  # noqa: BLE001 - a recovery must not raise at all
                 known = Problem(f"recovery raised {type(error).__name__}", str(error))
             self._found[key] = known
         return known
 
-    def _problem_of(self, seen: Observation, disk: SimulatedDisk) -> Problem | None:
+    def _is_shared(self, path: str) -> bool:
+        return bool(self._scenario.snapshot) and path.startswith(f"{self._scenario.snapshot}/")
+
+    def _manifest_in(self, tree: Mapping[str, bytes | None]) -> Manifest | None:
+        """Returns what readers may have seen of `memory.json` before the operation."""
+        path = "/".join((*bucket_parts(UserId.parse(self._scenario.user_id)), DEFAULT_MANIFEST))
+        try:
+            return decode_manifest(tree.get(path) or b"", path)
+        except (Corruption, UnsupportedFormat):
+            return None
+
+    def _problems_of(self, seen: Observation, disk: SimulatedDisk) -> Iterator[Problem]:
         tree = disk.tree()
+        yield from self._problems_of_other_files(seen, tree)
+        first, committed = self._at_first, [*self.shown, *(memory.manifest for memory in self.memories)]
+        if first is not None and seen.manifest != first and seen.manifest.revision <= first.revision:
+            detail = f"{seen.manifest.revision}, after {first.revision} had been seen"
+            yield Problem("a revision is used for two states", detail)
+        if seen.earlier is not None and seen.earlier not in committed:
+            detail = f"revision {seen.earlier.revision} of memory.json"
+            yield Problem("a reader saw an uncommitted state", detail)
+
+    def _problems_of_other_files(
+        self, seen: Observation, tree: Mapping[str, bytes | None]
+    ) -> Iterator[Problem]:
+        if {path: data for path, data in tree.items() if self._is_shared(path)} != self._shared:
+            yield Problem("a file was written in place", "its other name shows that")
         for path in self._scenario.backed_up:
             files = self._scenario.files
             original = files.get(path + BACKUP_SUFFIX) or files[path]
             if original not in (tree.get(path), tree.get(path + BACKUP_SUFFIX)):
-                return Problem("a file of version 1 is lost, and so is its backup", path)
+                yield Problem("a file of version 1 is lost, and so is its backup", path)
         gone = [path for path in self._scenario.removed_files if path not in tree]
         kept = any(fact.scope.agent in self._scenario.cleared for fact in seen.facts)
         if len(gone) != (0 if kept else len(self._scenario.removed_files)):
-            return Problem("files of the scope are not as its facts are", f"missing: {gone}")
+            yield Problem("files of the scope are not as its facts are", f"missing: {gone}")
         copies = {path.rpartition("/")[2]: data for path, data in tree.items() if "/.safety/" in path}
         wanted = self._scenario.safety_copy
-        if ((revision_in(wanted) or seen.manifest.revision + 1) <= seen.manifest.revision) != (
-            wanted in copies
-        ):
-            return Problem("the safety copy is not as the memory is", f"there are {sorted(copies)}")
+        # The write that comes after the interruption takes a revision, too.
+        revision = seen.manifest.revision - any(fact.id == PROBE for fact in seen.facts)
+        if ((revision_in(wanted) or revision + 1) <= revision) != (wanted in copies):
+            yield Problem("the safety copy is not as the memory is", f"there are {sorted(copies)}")
         for name, data in copies.items():
             decode_safety_copy(data or b"", name)
-        committed = [*self.shown, *(memory.manifest for memory in self.memories)]
-        if seen.earlier is None or seen.earlier in committed:
-            return None
-        detail = f"revision {seen.earlier.revision} of memory.json"
-        return Problem("a reader saw an uncommitted state", detail)
 
     def write(self, disk: SimulatedDisk, found: int) -> list[Problem]:
         """Writes to copies of a disk as the first access after the interruption, and says what is wrong."""

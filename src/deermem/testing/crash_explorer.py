@@ -19,11 +19,12 @@ from typing import Final, NamedTuple
 from deermem.errors import LockTimeout
 from deermem.testing.crash_examiner import AFTER, BEFORE, Examiner, Problem
 from deermem.testing.crash_report import Report, Trace, Violation
-from deermem.testing.crash_scenario import Laboratory, Omission, Scenario
+from deermem.testing.crash_scenario import Laboratory, Scenario
 from deermem.testing.disk_steps import Step
 from deermem.testing.memory_model import MemoryModel, Observation
 from deermem.testing.power_loss import PowerLosses
 from deermem.testing.simulated_disk import SimulatedDisk
+from deermem.testing.simulated_process import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +81,30 @@ class Visit(NamedTuple):
 EITHER: Final = Allowed((BEFORE, AFTER), "half a transaction")
 
 
-def explore(scenario: Scenario, limits: Limits = Limits(), omits: Omission | None = None) -> Report:
+def explore(
+    scenario: Scenario,
+    limits: Limits = Limits(),
+    omits: Selection | None = None,
+    delays: Selection | None = None,
+) -> Report:
     """Explores one operation.
 
     Args:
         scenario: The operation and where it starts.
         limits: How much to explore.
         omits: Plants a fault, see `SimulatedProcess`.
+        delays: Plants another kind of fault.
     """
-    return Explorer(scenario, limits, omits).run()
+    return Explorer(scenario, limits, Laboratory(scenario, omits, delays)).run()
 
 
 class Explorer:
     """Explores one scenario; see `explore`."""
 
-    def __init__(self, scenario: Scenario, limits: Limits, omits: Omission | None) -> None:
+    def __init__(self, scenario: Scenario, limits: Limits, laboratory: Laboratory) -> None:
         self._scenario = scenario
         self._limits = limits
-        self._laboratory = Laboratory(scenario, omits)
+        self._laboratory = laboratory
         self._rng = random.Random(limits.seed)  # noqa: S311 - a sample, not a secret
         self._report = Report(operations=(scenario.name,), seed=limits.seed)
         self._examiner = Examiner(self._laboratory, limits.write_states, limits.seed)

@@ -9,14 +9,14 @@ from itertools import count
 from types import MappingProxyType
 from typing import Any, Final
 
+from deermem.format.layout import USERS
 from deermem.model.identity import DEFAULT_AGENT
 from deermem.repository import MemoryRepository
 from deermem.testing.disk_steps import SimulatedDeath, Step
 from deermem.testing.memory_model import Action, MemoryModel
 from deermem.testing.simulated_disk import EPOCH, SimulatedDisk
 from deermem.testing.simulated_filesystem import SimulatedFileSystem
-
-Omission = Callable[[Step, list[Step]], bool]
+from deermem.testing.simulated_process import Selection
 
 # The parts of an exploration write at times of their own, whatever ran before them on other paths.
 _TIMES: Final = MappingProxyType(
@@ -39,7 +39,8 @@ class Scenario:
     false. With `interrupted` that action ran last and its process died right after the first step
     that `interrupted_at` selects; the operation is then a read. `cleared` names agents that the
     operation clears. `removed_files` are files of others, by path, that it removes. `safety_copy` is the
-    name of the one that it makes. `options` are passed to the repository.
+    name of the one that it makes. With `snapshot` every file has a second name below that path, as after
+    `cp -al`, and what is read there must never change. `options` are passed to the repository.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Scenario:
     first: Action | None = None
     backed_up: tuple[str, ...] = ()
     safety_copy: str = ""
+    snapshot: str = ""
 
     def before(self) -> MemoryModel:
         """Returns the memory that may be found as long as the operation has not returned.
@@ -83,19 +85,22 @@ class Scenario:
 class Laboratory:
     """Starts processes of one scenario so that the same disk always leads to the same steps.
 
-    `omits` plants a fault: the steps that every process leaves out.
+    `omits` and `delays` plant a fault: the steps that every process leaves out, or puts off.
     """
 
-    def __init__(self, scenario: Scenario, omits: Omission | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, omits: Selection | None = None, delays: Selection | None = None
+    ) -> None:
         self.scenario = scenario
         self._omits = omits
+        self._delays = delays
 
     def open(
         self, disk: SimulatedDisk, part: str, *, seconds: int = 0
     ) -> tuple[SimulatedFileSystem, MemoryRepository]:
         """Starts a process with a new repository; `part` and `seconds` fix its time."""
         process = disk.process(part)
-        process.omits = self._omits
+        process.omits, process.delays = self._omits, self._delays
         moment = _TIMES[part] + timedelta(seconds=seconds)
         return process, self._repository(process, moment)
 
@@ -118,6 +123,9 @@ class Laboratory:
             action.run(repository)
         for path, data in self.scenario.removed_files.items():
             disk.put(path, data)
+        if self.scenario.snapshot:
+            disk.settle()
+            disk.link_tree(USERS, self.scenario.snapshot)
         return disk
 
     def _interrupt(self, disk: SimulatedDisk, action: Action) -> None:

@@ -20,6 +20,8 @@ from typing import Final
 SECTOR: Final = 512
 TOP: Final = 0
 MAX_NAME: Final = 255
+DIRECTORY_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
 
 
 def remnants(data: bytes) -> tuple[bytes, ...]:
@@ -54,11 +56,12 @@ class FileInode:
     mtime_ns: int
     survivors: tuple[bytes, ...]
     forsaken: bool = False
+    mode: int = FILE_MODE
     fingerprint: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         contents = ":".join(map(_content_digest, (self.data, *self.survivors)))
-        object.__setattr__(self, "fingerprint", f"{contents}:{self.forsaken}")
+        object.__setattr__(self, "fingerprint", f"{contents}:{self.forsaken}:{self.mode:o}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class DirectoryInode:
     path: str
     entries: Mapping[str, int]
     durable: Mapping[str, int]
+    mode: int = DIRECTORY_MODE
 
 
 Change = tuple[str, int | None]
@@ -168,6 +172,17 @@ class DiskState:
             self._change(directory, ((name, None),), f"disappearance of {old} (rename to {new})")
         self._release(replaced)
 
+    def link(self, inode: int, directory: int, name: str) -> None:
+        """Gives a file one more name, which must be free."""
+        self._change(directory, ((name, inode),), f"link {self.path_of(directory, name)}")
+
+    def set_mode(self, inode: int, mode: int) -> None:
+        """Changes the permissions of a file or directory, durably."""
+        if inode in self.files:
+            self.files[inode] = replace(self.files[inode], mode=mode)
+        else:
+            self.directories[inode] = replace(self.directories[inode], mode=mode)
+
     def unlink(self, directory: int, name: str) -> None:
         """Removes a file's name."""
         inode = self.directories[directory].entries[name]
@@ -225,7 +240,7 @@ class DiskState:
         waiting = [TOP]
         while waiting:
             directory = self.directories[waiting.pop()]
-            lines.append(directory.path)
+            lines.append(f"{directory.path} {directory.mode:o}")
             for name, entry in sorted(directory.entries.items()):
                 lines.append(f"{name}={reference(entry)}")
                 if entry in self.directories:

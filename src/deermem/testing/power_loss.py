@@ -170,7 +170,7 @@ class PowerLosses:
             directory = waiting.pop()
             left = names.get(directory)
             inode = self._state.directories[directory]
-            found[directory] = inode if left is None else DirectoryInode(inode.path, left, left)
+            found[directory] = inode if left is None else replace(inode, entries=left, durable=left)
             waiting.extend(self._below[directory] if left is None else self._directories_in(left))
         return found
 

@@ -18,7 +18,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from deermem.storage.port import UnexpectedFileType
-from deermem.testing.disk_state import TOP, DiskState, FileInode
+from deermem.testing.disk_permissions import OWNER, Rights
+from deermem.testing.disk_state import DIRECTORY_MODE, FILE_MODE, TOP, DiskState, FileInode
 from deermem.testing.disk_steps import Step, disk_error
 from deermem.testing.power_loss import PowerLosses, power_losses
 
@@ -54,6 +55,7 @@ class SimulatedDisk:
         reuse_inodes: Gives a new file the inode number of one that is gone, as ext4 does.
         ignore_case: Takes names that differ in case for the same name.
         capacity: The number of bytes that all files together may have; no limit if `None`.
+        modes: The permissions of the directories and of the files that processes make.
         root: The storage root's path, for messages.
     """
 
@@ -65,6 +67,7 @@ class SimulatedDisk:
         reuse_inodes: bool = True,
         ignore_case: bool = False,
         capacity: int | None = None,
+        modes: tuple[int, int] = (DIRECTORY_MODE, FILE_MODE),
         root: str = "/simulated",
     ) -> None:
         self.granularity_ns = granularity_ns
@@ -72,6 +75,7 @@ class SimulatedDisk:
         self.reuse_inodes = reuse_inodes
         self.ignore_case = ignore_case
         self.capacity = capacity
+        self.directory_mode, self.file_mode = modes
         self.root = root
         self.state = DiskState()
         self.clock_ns = 0
@@ -80,11 +84,11 @@ class SimulatedDisk:
         self.after_step: Callable[[Step], None] | None = None
         self.when_blocked: Callable[[SimulatedLockFile, float], bool] | None = None
 
-    def process(self, name: str = "process") -> SimulatedFileSystem:
-        """Starts a process and returns its view of the disk."""
+    def process(self, name: str = "process", rights: Rights = OWNER) -> SimulatedFileSystem:
+        """Starts a process and returns its view of the disk; `rights` says whose permissions it has."""
         from deermem.testing.simulated_filesystem import SimulatedFileSystem
 
-        return SimulatedFileSystem(self, name)
+        return SimulatedFileSystem(self, name, rights)
 
     def fork(self, *, keep_locks: bool = False) -> SimulatedDisk:
         """Returns an independent copy on which every process was killed.
@@ -167,7 +171,13 @@ class SimulatedDisk:
         """Adds an empty file under a name that must be free."""
         if self.find(directory, name) is not None:
             raise disk_error(errno.EEXIST, self.state.path_of(directory, name))
-        return self.state.create_file(directory, name, self.mtime_ns(), self.reuse_inodes)
+        inode = self.state.create_file(directory, name, self.mtime_ns(), self.reuse_inodes)
+        self.state.set_mode(inode, self.file_mode)
+        return inode
+
+    def new_directory(self, directory: int, name: str) -> None:
+        """Adds an empty directory under a free name."""
+        self.state.set_mode(self.state.make_directory(directory, name), self.directory_mode)
 
     def release_locks(self, owner: SimulatedProcess) -> None:
         """Frees the locks of a process that died."""
@@ -201,6 +211,31 @@ class SimulatedDisk:
         self.state.unlink(directory, name)
         self.state.sync_directory(directory)
 
+    def link_tree(self, path: str, copy: str) -> None:
+        """Makes a copy of a directory, durably, in which each file is one more name of the original."""
+        source = self._child(TOP, ROOT)
+        for part in path.split("/"):
+            source = self.state.directories[source].entries[part]
+        target = self._child(TOP, ROOT)
+        for part in copy.split("/"):
+            target = self._child(target, part)
+        waiting = [(source, target)]
+        while waiting:
+            source, target = waiting.pop()
+            for name, inode in self.state.directories[source].entries.items():
+                if inode in self.state.files:
+                    self.state.link(inode, target, name)
+                else:
+                    waiting.append((inode, self._child(target, name)))
+            self.state.sync_directory(target)
+
+    def set_mode(self, path: str, mode: int) -> None:
+        """Changes the permissions of a file or directory; `.` is the storage root."""
+        inode = self.state.directories[TOP].entries[ROOT]
+        for part in path.split("/") if path != ROOT else ():
+            inode = self.state.directories[inode].entries[part]
+        self.state.set_mode(inode, mode)
+
     def _child(self, directory: int, name: str) -> int:
         inode = self.state.directories[directory].entries.get(name)
         if inode is None:
@@ -215,6 +250,7 @@ class SimulatedDisk:
             reuse_inodes=self.reuse_inodes,
             ignore_case=self.ignore_case,
             capacity=self.capacity,
+            modes=(self.directory_mode, self.file_mode),
             root=self.root,
         )
         other.state = state

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from deermem.testing.disk_steps import Fault, SimulatedDeath, Step, StepKind
+from deermem.testing.disk_steps import CHANGING, Fault, SimulatedDeath, Step, StepKind
 
 if TYPE_CHECKING:
     from deermem.testing.simulated_disk import SimulatedDisk
 
 T = TypeVar("T")
 
+Selection = Callable[[Step, list[Step]], bool]
+
+# The steps that give a process nothing that its next step needs.
+DELAYABLE: Final = frozenset(
+    [StepKind.WRITE, StepKind.FSYNC, StepKind.RENAME, StepKind.UNLINK, StepKind.RMDIR, StepKind.SYNC]
+)
+
 
 class SimulatedProcess:
     """Takes every step of one process.
 
-    `steps` records what the process did. `omits` makes a planted fault of an engine: the `fsync`,
-    `sync` and `unlink` steps that it selects, given the steps before, are left out.
+    `steps` records what the process did. Two faults of an engine can be planted: the `fsync`, `sync` and
+    `unlink` steps that `omits` selects, given the steps before, are left out; a step of the kinds in
+    `DELAYABLE` that `delays` selects takes place after the changing step that follows it.
     """
 
     def __init__(self, disk: SimulatedDisk, name: str) -> None:
@@ -26,7 +35,9 @@ class SimulatedProcess:
         self.alive = True
         self.steps: list[Step] = []
         self.faults: list[Fault] = []
-        self.omits: Callable[[Step, list[Step]], bool] | None = None
+        self.omits: Selection | None = None
+        self.delays: Selection | None = None
+        self._delayed: Callable[[], object] | None = None
         self._lifetime: int | None = None
 
     def stop_after(self, changes: int) -> None:
@@ -51,6 +62,28 @@ class SimulatedProcess:
 
         `when_failing` is called when a fault keeps the effect from happening.
         """
+        make = partial(self._make_step, kind, path, effect, target, when_failing)
+        if self.delays is None or kind not in CHANGING:
+            return make()
+        delayed, self._delayed = self._delayed, None
+        if delayed is not None:
+            result = make()
+            delayed()
+            return result
+        step = Step(len(self.steps), self.name, kind, path, target)
+        if kind in DELAYABLE and self.delays(step, self.steps):
+            self._delayed = make
+            return None  # type: ignore[return-value]  # what these steps give is nothing
+        return make()
+
+    def _make_step(
+        self,
+        kind: StepKind,
+        path: str,
+        effect: Callable[[], T],
+        target: str,
+        when_failing: Callable[[], None] | None,
+    ) -> T:
         step = Step(len(self.steps), self.name, kind, path, target)
         self._meet_death(step)
         if self.disk.before_step is not None:
