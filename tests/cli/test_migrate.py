@@ -245,7 +245,7 @@ def test_wrong_use_is_refused_and_nothing_is_done(
 
 
 def test_a_file_that_had_to_go_from_where_it_lay_is_named(cli: CommandLine) -> None:
-    STORES["fact_map_of_an_agent"](cli.root)
+    STORES["fact_map_of_an_agent"](cli.root / "users" / "alice")
     done = cli.ok("migrate", "--all-users")
     kept = [line.rpartition(" ")[2] for line in done.lines if "set aside in" in line]
     assert kept
