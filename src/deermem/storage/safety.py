@@ -33,7 +33,7 @@ DEFAULT_UNDO_DAYS: Final = 7
 MAX_UNDO_DAYS: Final = 3_650
 # More copies of one user than these are not kept, however young they are.
 MAX_COPIES: Final = 20
-# What is larger is not kept: the journal has to hold it, too.
+# What is larger is not kept: the journal has to hold it, too, and the operation must not fail for its sake.
 MAX_KEPT_BYTES: Final = 100_000_000
 
 _log = logging.getLogger(__name__)
@@ -79,15 +79,18 @@ def keep_aside(
     kept = tuple(_read(bucket, (parts for parts in paths if parts[0] == AGENTS))) if days else ()
     if not days or not (kept or written or before.summaries != after.summaries):
         return KeptAside(deletes=expired)
-    size = sum(len(file.data) for file in (*kept, *written))
-    if size > MAX_KEPT_BYTES:
+    copy = SafetyCopy(operation, now, after.revision, _text(before, now), _text(after, now), kept, written)
+    size, data = sum(len(file.data) for file in (*kept, *written)), b""
+    if size <= MAX_KEPT_BYTES:
+        data = encode_safety_copy(copy)
+        size = len(data)
+    if size > MAX_KEPT_BYTES:  # escaped, control characters are six times as long
         _log.warning(
             "no safety copy of revision %d of %s: it has %d bytes", after.revision, bucket.user, size
         )
         return KeptAside(deletes=expired)
-    copy = SafetyCopy(operation, now, after.revision, _text(before, now), _text(after, now), kept, written)
     parts = (SAFETY, copy.name)
-    return KeptAside([(parts, encode_safety_copy(copy))], tuple(each for each in expired if each != parts))
+    return KeptAside([(parts, data)], tuple(each for each in expired if each != parts))
 
 
 def list_copies(bucket: Bucket) -> list[str]:

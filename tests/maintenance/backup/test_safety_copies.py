@@ -153,6 +153,18 @@ def test_what_is_too_large_is_not_kept_and_that_is_logged(
     assert store.snapshot(ALICE).facts == ()
 
 
+def test_what_becomes_too_large_by_escaping_is_not_kept_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = store_with(tmp_path)
+    store.upsert_fact(ALICE, draft("a", f"a{1_000 * chr(1)}"))
+    monkeypatch.setattr(safety, "MAX_KEPT_BYTES", 5_000)
+    with caplog.at_level(logging.WARNING):
+        store.clear(ALICE)
+    assert copies(tmp_path) == []
+    assert "no safety copy of revision 2" in caplog.text
+
+
 def test_a_clear_takes_two_syncs_more_for_its_safety_copy(tmp_path: Path) -> None:
     """The copy, and its directory; the directory's own name is durable with the journal's."""
     counts = []
