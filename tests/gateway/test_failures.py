@@ -268,6 +268,14 @@ class Broken(MemoryManager):
         return super().create_fact(*values, **named)
 
 
+BODIES: dict[str, object] = {
+    f"{MEMORY}/import": {"facts": []},
+    FACTS: {"content": "x"},
+    f"{FACTS}/batch": {"facts": [{"content": "x"}]},
+    f"{FACTS}/batch-delete": {"ids": ["f"]},
+}
+
+
 @pytest.mark.parametrize(
     ("method", "path", "operation"),
     [
@@ -290,9 +298,7 @@ class Broken(MemoryManager):
     ],
 )
 def test_what_a_backend_does_not_support_is_told(method: str, path: str, operation: str) -> None:
-    body = {"content": "x", "facts": [{"content": "x"}], "ids": ["f"]}
-    if path.endswith("summaries"):
-        body = {}
+    body = BODIES.get(path, {})
     with running(Broken()) as gateway, gateway.client() as client:
         answer = client.request(method, path, json=None if method == "GET" else body)
         refused(answer, 501, f"Operation '{operation}' not supported by memory backend 'Broken'.")

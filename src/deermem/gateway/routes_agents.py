@@ -6,9 +6,10 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Request, Response
 
+from deermem.gateway.answers import answers
 from deermem.gateway.errors import Operation
 from deermem.gateway.requests import OF_USER, ChangingOfUser, JsonRoute, reading_of_user
-from deermem.gateway.schemas import Agents, answers
+from deermem.gateway.schemas import Agents
 
 router: Final = APIRouter(prefix="/api/agents", tags=["agents"], route_class=JsonRoute)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from deermem.gateway.answers import answers
 from deermem.gateway.backend import PageRequest
 from deermem.gateway.errors import Operation, invalid
 from deermem.gateway.requests import (
@@ -26,7 +27,6 @@ from deermem.gateway.schemas import (
     MemoryDocument,
     NewFact,
     NewFacts,
-    answers,
 )
 from deermem.model.identity import MAX_FACT_ID, is_fact_id
 from deermem.model.rules import MAX_TEXT

@@ -6,9 +6,10 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
+from deermem.gateway.answers import answers
 from deermem.gateway.errors import Operation
 from deermem.gateway.requests import CHANGING, READING, REFRESHING, Changing, JsonRoute, given, reading
-from deermem.gateway.schemas import ImportedDocument, MemoryDocument, Settings, Status, SummaryChange, answers
+from deermem.gateway.schemas import ImportedDocument, MemoryDocument, Settings, Status, SummaryChange
 
 router: Final = APIRouter(prefix="/api/memory", tags=["memory"], route_class=JsonRoute)
 
