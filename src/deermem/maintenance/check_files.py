@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
 from deermem.errors import Corruption, LegacyFormat, UnsupportedFormat
 from deermem.format.fences_json import MAX_FENCES_BYTES, decode_fences
@@ -20,6 +21,8 @@ from deermem.storage.port import Directory, FileIdentity, FileTooLarge
 
 # A text that was written in full; what follows is why it cannot be used.
 _MIGRATE = "`deermem migrate` shows what it holds; the next access migrates it"
+# Version 1 alone keeps facts in its summary file; in a text the quotation marks would be escaped.
+_FACTS: Final = re.compile(rb'(?<!\\)"facts"\s*:')
 
 
 class JournalSeen(NamedTuple):
@@ -51,8 +54,14 @@ def look_at_manifest(scan: Scan, bucket: Directory) -> None:
         scan.see_any_in(data)
         scan.add("manifest-newer", parts, f"has version {error.found}; this release writes {error.supported}")
     except Corruption as error:
-        scan.manifest_broken = True
         scan.manifest_names_revision = scan.see_any_in(data)
+        if _FACTS.search(data):
+            # A new manifest would hide the facts that are in it, and nothing would migrate them.
+            scan.version = "1.0"
+            message = f"is of version 1 and cannot be read: {error.reason}"
+            scan.add("legacy-corrupt", parts, message, evidence=identity)
+            return
+        scan.manifest_broken = True
         scan.add("manifest-corrupt", parts, error.reason, Action.NEW_MANIFEST, evidence=identity)
     else:
         scan.version = "2.0"

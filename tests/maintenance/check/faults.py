@@ -303,6 +303,10 @@ FAULTS = (
         mends=False,
     ),
     Fault(
+        "legacy-corrupt", MANIFEST, write("memory.json", legacy_document()[:-2]), mends=False,
+        name="manifest of version 1 cut short",
+    ),
+    Fault(
         "agent-legacy", "users/alice/agents/old/memory.json",
         write("agents/old/memory.json", legacy_document()), mends=False,
     ),
