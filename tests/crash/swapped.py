@@ -25,7 +25,7 @@ MUTATED: Final = (
 )
 _STAGED: Final = f"{BUCKET}/{RECOVERY}/"
 # Names that others rely on as soon as they are there, or not there any more.
-_GATES: Final = (JOURNAL, "memory.json")
+_GATES: Final = (f"{BUCKET}/{JOURNAL}", f"{BUCKET}/memory.json")
 
 
 class Swap(NamedTuple):
@@ -51,7 +51,7 @@ class Swap(NamedTuple):
             return "a journal that goes is done with, and needs nothing that is staged"
         if self.before.target.endswith(JOURNAL) and self.operation == REPLACING:
             return "until the new journal is durable the predecessor's is, and leads to the same"
-        gate = (self.second.target or self.second.path).endswith(_GATES)
+        gate = (self.second.target or self.second.path) in _GATES
         if self.first.path == self.second.path or gate:
             return ""
         if self.first.path.startswith(_STAGED) and self.second.path.startswith(_STAGED):

@@ -44,6 +44,10 @@ class SimulatedProcess:
         """Lets the process die right after that many further changing steps."""
         self._lifetime = changes
 
+    def live_on(self) -> None:
+        """Takes back what `stop_after` said."""
+        self._lifetime = None
+
     def kill(self) -> None:
         """Ends the process: its locks are free, and whatever it tries from now on raises."""
         self.alive = False
