@@ -15,6 +15,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,9 @@ def parser() -> argparse.ArgumentParser:
 def run(arguments: Sequence[str]) -> int:
     """Migrates, and returns the exit code."""
     given = parser().parse_args(arguments)
+    if find_spec("yaml") is None:
+        report(given.json, "ModuleNotFoundError", "the Python module yaml is missing: pip install PyYAML")
+        return FAILED
     try:
         request = MigrationRequest(
             all_users=given.all_users,

@@ -203,7 +203,8 @@ def test_a_full_disk_is_told_of_by_the_name_of_the_file(
     monkeypatch.setattr("deermem.storage.filesystem.private_file.sync_data", fail)
     for command in (["backup", "--out"], ["export", "--out"]):
         out = archive.with_name("new")
-        assert cli(*command, str(out)).err == f"Error: No space left on device: {out}\n"
+        told = f"Error: No space left on device: {out}\nHint: make room, and run it again\n"
+        assert cli(*command, str(out)).err == told
 
 
 def test_a_user_who_is_not_in_the_archive_is_told_who_is(cli: CommandLine, archive: Path) -> None:

@@ -116,3 +116,11 @@ def test_a_refusal_of_a_new_file_names_the_directory(
     error = PermissionError(13, "Permission denied", "staged.md")
     report = improved(report_of(error, str(cli.root)), error, ScopeOptions(user_id="default"), str(cli.root))
     assert report.message == f"Permission denied: {shard}"
+
+
+def test_a_damaged_file_leads_to_a_check_of_the_same_memory(cli: CommandLine) -> None:
+    fact_id = cli.add("x", "--user-id", "bob")
+    cli.file_of(fact_id, "--user-id", "bob").write_bytes(b"no fact")
+    refused = cli("get", fact_id, "--user-id", "bob")
+    assert refused.code == 5
+    assert "or see with `deermem check --user-id bob` what a repair would do" in refused.err

@@ -31,6 +31,21 @@ def packages(tmp_path: Path) -> Path:
     return directory
 
 
+def test_without_pyyaml_it_says_so_before_it_looks_at_anybody(tmp_path: Path) -> None:
+    put_users(tmp_path / "store", "alice")
+    result = subprocess.run(
+        [sys.executable, "-S", str(SCRIPT), "--all-users"],
+        env={"PATH": os.environ["PATH"], "DEERMEM_DATA_DIR": str(tmp_path / "store")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "Error: the Python module yaml is missing: pip install PyYAML\n"
+
+
 def run_script(*arguments: str, root: Path, **changes: str) -> subprocess.CompletedProcess[str]:
     """Runs the script as it is, in a directory of its own."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DEERMEM_")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Mapping
 from enum import IntEnum
@@ -127,7 +128,13 @@ _FIELD_HINTS: Final[Mapping[str, str]] = MappingProxyType(
         "user_id": "name the user with --user-id or DEERMEM_USER_ID, or use --no-user",
     }
 )
-_MEND: Final = "nothing was changed; mend the file, or move it out of the store"
+_MEND: Final = "nothing was changed; mend the file, or see with `deermem check` what a repair would do"
+_DISK_HINTS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        errno.ENOSPC: "make room, and run it again",
+        errno.EROFS: "a user is locked even to be saved; of a read-only snapshot, copy the directory",
+    }
+)
 
 
 def _is_taken(error: FactConflict) -> bool:
@@ -151,6 +158,10 @@ def _told_of_disk(error: OSError, root: str | None) -> str:
         where = f"{where} below {root}" if where else root
     reason = error.strerror or str(error) or type(error).__name__
     return f"{reason}: {where}" if where else reason
+
+
+def _hint_of_disk(error: OSError) -> str:
+    return _DISK_HINTS.get(error.errno or 0, "")
 
 
 def _told_of_bug(error: BaseException, _: str | None) -> str:
@@ -215,7 +226,7 @@ _TABLE: Final[Mapping[type[BaseException], _Row]] = MappingProxyType(
             ExitCode.FAILED,
             "name another address with --host, or another port with --port; 0 takes a free one",
         ),
-        OSError: _Row(ExitCode.FAILED, "", _told_of_disk),
+        OSError: _Row(ExitCode.FAILED, _hint_of_disk, _told_of_disk),
         ModuleNotFoundError: _Row(
             ExitCode.FAILED,
             'if it is one of ours: pip install "deermem[cli]"',

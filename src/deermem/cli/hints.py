@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _COMMAND: Final = re.compile(r"`deermem (\w+)([^`]*)`")
 # What a command in a hint needs to mean the same memory; --help needs nothing.
-_OF_USER: Final = frozenset(["clear", "get", "list", "search", "status", "update"])
+_OF_USER: Final = frozenset(["check", "clear", "get", "list", "search", "status", "update"])
 _OF_AGENT: Final = frozenset(["get", "list", "search", "update"])
 
 
