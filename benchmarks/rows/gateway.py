@@ -168,7 +168,7 @@ def _add_constants(app: Any, document: dict[str, Any]) -> str:
 
     from deermem.gateway.documents import render_memory
 
-    body, tag, _ = render_memory(document)
+    body, tag, *_ = render_memory(document)
 
     async def constant() -> Response:
         return Response(body, media_type="application/json", headers={"ETag": tag})

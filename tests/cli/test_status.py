@@ -76,9 +76,9 @@ def test_what_cannot_be_read_is_unknown_and_not_nothing(cli: CommandLine) -> Non
     assert not {"facts", "revision"} & set(memory)
 
 
-def test_a_version_1_store_is_told_from_a_broken_one(cli: CommandLine) -> None:
+def test_a_store_of_a_later_version_is_told_from_a_broken_one(cli: CommandLine) -> None:
     cli.add("x")
-    (cli.root / "users" / "default" / "memory.json").write_text('{"version": "1.0", "facts": []}', "utf-8")
+    (cli.root / "users" / "default" / "memory.json").write_text('{"version": "3.0"}', "utf-8")
     result = cli("status", "--json")
     assert (result.code, result.json["problems"][0]["type"]) == (5, "UnsupportedFormat")
 
