@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import islice
 from typing import Final
 
 import pytest
 
 from deermem.testing.simulation.checker import problems_of
 from deermem.testing.simulation.history import Call, History, Outcome
-from deermem.testing.simulation.runs import shrink, simulate
+from deermem.testing.simulation.runs import Run, shrink, simulate
 from deermem.testing.simulation.state import FactState, Operation
 from deermem.testing.simulation.workload import AGENTS
 from tests.simulation.test_mutants import no_fences, no_recovery
@@ -60,11 +61,15 @@ def test_a_failing_run_is_made_smaller_and_still_fails(
 ) -> None:
     assert callable(plant)
     plant(monkeypatch)
-    run = next(run for run in map(simulate, range(500)) if run.problems)
-    smaller = shrink(run)
-    assert smaller.problems
-    assert sum(map(len, smaller.plan)) < sum(map(len, run.plan))
-    assert f"seed {run.seed}" in smaller.story()
+    runs = list(islice((run for run in map(simulate, range(500)) if run.problems), 5))
+    smaller = [shrink(run) for run in runs]
+    assert all(run.problems for run in smaller)
+    assert sum(calls_of(run) for run in smaller) < sum(calls_of(run) for run in runs)
+    assert [f"seed {run.seed}" in run.story() for run in smaller] == [True] * len(runs)
+
+
+def calls_of(run: Run) -> int:
+    return sum(map(len, run.plan))
 
 
 def call(operation: Operation, when: tuple[int, int], outcome: Outcome, revision: int = -1) -> Call:

@@ -120,7 +120,7 @@ class Engine(BucketAccess):
             # Facts without memory.json are what a user's first transaction leaves half-way.
             if bucket.journal_is_there():
                 return False, None
-            raise
+            image = bucket.read_manifest(known)  # that transaction may just have ended
         self.check_progress(bucket.user, image)
         view = BucketView(bucket, image, self.cache)
         try:
