@@ -36,6 +36,7 @@ def test_every_backup_made_while_two_processes_write_is_one_committed_state(tmp_
             archives.append(saved(store, "alice"))
         for peer in writers:
             assert peer.hear()[0], "a writer starved"
+        archives.append(saved(store, "alice"))
     revisions = []
     for number, archive in enumerate(archives):
         assert verify(io.BytesIO(archive)).problems == []
