@@ -24,13 +24,10 @@ from typing import Any, Final
 
 from deermem.errors import Corruption, LegacyFormat, UnsupportedFormat
 from deermem.format.layout import (
-    AGENTS,
     BACKUP_SUFFIX,
-    FACTS,
     FENCES,
-    fact_id_of,
     is_agent_file,
-    is_shard,
+    is_fact_place,
     legacy_parts,
     parse_fact_parts,
 )
@@ -194,7 +191,7 @@ def _image(document: dict[str, Any]) -> Image:
 
 def _may_write_all(journal: Journal, manifest_name: str) -> bool:
     others = [image.parts for image in journal.images if not _may_write(image.parts, manifest_name)]
-    return not others or (all(map(_is_fact_file, others)) and _rolls_back(journal, manifest_name))
+    return not others or (all(map(is_fact_place, others)) and _rolls_back(journal, manifest_name))
 
 
 def _may_write(parts: Parts, manifest_name: str) -> bool:
@@ -222,19 +219,7 @@ def _may_delete(parts: Parts, manifest_name: str) -> bool:
         or _is_legacy(source, manifest_name)
         or (source != parts and source == (manifest_name,))
         or is_safety_copy(parts)
-        or _is_fact_file(parts)
-    )
-
-
-def _is_fact_file(parts: Parts) -> bool:
-    """Tells whether a path is one that a listing takes for a fact's, in whatever shard."""
-    return (
-        len(parts) == 5
-        and parts[0] == AGENTS
-        and stored_agent_name(parts[1]) is not None
-        and parts[2] == FACTS
-        and is_shard(parts[3])
-        and fact_id_of(parts[4]) is not None
+        or is_fact_place(parts)
     )
 
 

@@ -107,6 +107,18 @@ def parse_fact_parts(parts: tuple[str, ...]) -> tuple[AgentName, FactId] | None:
     return agent, fact_id
 
 
+def is_fact_place(parts: tuple[str, ...]) -> bool:
+    """Tells whether a path is one that a listing takes for a fact's, in whatever shard."""
+    return (
+        len(parts) == 5
+        and parts[0] == AGENTS
+        and stored_agent_name(parts[1]) is not None
+        and parts[2] == FACTS
+        and is_shard(parts[3])
+        and fact_id_of(parts[4]) is not None
+    )
+
+
 def is_agent_file(parts: tuple[str, ...]) -> bool:
     """Tells whether a path is a file of a custom agent's that goes when the agent is deleted."""
     if len(parts) < 3 or parts[0] != AGENTS or stored_agent_name(parts[1]) is None:

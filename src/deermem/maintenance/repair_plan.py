@@ -11,14 +11,13 @@ from typing import Final, NamedTuple
 from deermem.errors import Corruption, InvalidInputError
 from deermem.format.fences_json import encode_fences
 from deermem.format.journal_json import is_kept_name, is_staged_name
-from deermem.format.layout import AGENTS, FACTS, FENCES, JOURNAL, RECOVERY, fact_id_of, is_shard
+from deermem.format.layout import FENCES, JOURNAL, RECOVERY, is_fact_place
 from deermem.format.manifest_json import decode_manifest, encode_manifest
 from deermem.format.strict_json import dump_compact, load_object
 from deermem.maintenance.check_scan import MAX_SET_ASIDE, Parts, Scan
 from deermem.maintenance.findings import Action, Finding
 from deermem.maintenance.records import KeptEntry
 from deermem.model.fact import ExtraField
-from deermem.model.identity import stored_agent_name
 from deermem.model.manifest import Manifest
 from deermem.model.resolution import Fences
 from deermem.model.summaries import SECTIONS, Section, SectionKey, Summaries
@@ -143,18 +142,6 @@ def _loses_journal(finding: Finding) -> bool:
 def bucket_prefix(bucket: Bucket) -> Parts:
     """Returns the way from the storage root to a bucket."""
     return () if bucket.directory.path == "." else tuple(bucket.directory.path.split("/"))
-
-
-def is_fact_place(parts: Parts) -> bool:
-    """Tells whether a fact's file may lie there, be it in the right shard or not."""
-    return (
-        len(parts) == 5
-        and parts[0] == AGENTS
-        and stored_agent_name(parts[1]) is not None
-        and parts[2] == FACTS
-        and is_shard(parts[3])
-        and fact_id_of(parts[4]) is not None
-    )
 
 
 def _items(bucket: Bucket, finding: Finding, parts: Parts, *, can_commit: bool) -> Iterator[Item]:

@@ -9,11 +9,10 @@ from typing import Final, NamedTuple
 
 from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
 from deermem.format.journal_json import staged_name
-from deermem.format.layout import FENCES, JOURNAL, QUARANTINE, RECOVERY
+from deermem.format.layout import FENCES, JOURNAL, QUARANTINE, RECOVERY, is_fact_place
 from deermem.format.manifest_json import decode_manifest, encode_manifest
 from deermem.maintenance.check_scan import MAX_SET_ASIDE, Parts
 from deermem.maintenance.records import RECORD_FILE, KeptEntry, Record, RecordState
-from deermem.maintenance.repair_plan import is_fact_place
 from deermem.maintenance.set_aside import mark, read_record
 from deermem.model.identity import UserId
 from deermem.model.manifest import Manifest

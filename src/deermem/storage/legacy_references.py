@@ -11,7 +11,14 @@ from hashlib import sha256
 from deermem.errors import Corruption, UnsupportedFormat
 from deermem.format.fact_markdown import decode_fact
 from deermem.format.journal_json import Parts
-from deermem.format.layout import AGENTS, QUARANTINE, USERS, fact_id_of, fact_parts, facts_parts, is_shard
+from deermem.format.layout import (
+    AGENTS,
+    QUARANTINE,
+    USERS,
+    fact_parts,
+    facts_parts,
+    is_fact_place,
+)
 from deermem.format.legacy_v1 import LegacyReference
 from deermem.model.fact import Fact, FactDraft
 from deermem.model.identity import AgentName, Scope
@@ -134,9 +141,4 @@ def _check_place(bucket: Bucket, agent: AgentName, parts: Parts) -> None:
 
 def _is_listed(parts: Parts, agent: AgentName) -> bool:
     """Tells whether a listing takes the file at this path for one of the agent's facts."""
-    return (
-        len(parts) == 5
-        and parts[:3] == facts_parts(agent)
-        and is_shard(parts[3])
-        and fact_id_of(parts[4]) is not None
-    )
+    return is_fact_place(parts) and parts[:3] == facts_parts(agent)
