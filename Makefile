@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEV := $(VENV)/.installed-dev
 CLI := $(VENV)/.installed-cli
+BENCH := $(VENV)/.installed-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -30,7 +31,7 @@ test: $(DEV) ## run the tests (ARGS="-k name" passes more to pytest)
 demo: $(CLI) ## show the store at work on a bundled sample
 	$(BIN)/deermem demo
 
-bench: $(DEV) ## measure speed against its floors (ARGS=…)
+bench: $(BENCH) ## measure speed against its floors (ARGS=…)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 crash: $(DEV) ## explore every crash on the simulated disk, and the deep properties
@@ -54,12 +55,13 @@ docs: $(DEV) ## run every code block of the documents and check their links
 changelog: $(DEV) ## show what the next release's changelog will say
 	$(BIN)/towncrier build --draft --version next
 
-# cli.txt is resolved under dev.txt, so that one environment can hold both.
+# The others are resolved under dev.txt, so that one environment can hold them all.
 LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate
 
 lock: $(DEV) ## resolve requirements/*.txt again (ARGS=--upgrade)
-	$(LOCK) --extra cli --extra server --extra testing --group dev --output-file requirements/dev.txt $(ARGS)
+	$(LOCK) --all-extras --group dev --output-file requirements/dev.txt $(ARGS)
+	$(LOCK) --all-extras --group dev --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt $(ARGS)
 	$(LOCK) --extra cli --group build --constraint requirements/dev.txt --output-file requirements/cli.txt $(ARGS)
 
 clean: ## remove .venv, caches and builds
@@ -87,6 +89,11 @@ $(DEV): requirements/dev.txt pyproject.toml | $(BIN)/python
 	@echo "installing requirements/dev.txt and deermem into $(VENV)"
 	@$(call INSTALL,requirements/dev.txt)
 	@touch $@ $(CLI)
+
+$(BENCH): requirements/bench.txt pyproject.toml | $(BIN)/python
+	@echo "installing requirements/bench.txt and deermem into $(VENV)"
+	@$(call INSTALL,requirements/bench.txt)
+	@touch $@ $(DEV) $(CLI)
 
 $(CLI): requirements/cli.txt pyproject.toml | $(BIN)/python
 	@echo "installing requirements/cli.txt and deermem into $(VENV)"
