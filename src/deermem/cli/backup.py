@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from deermem.cli.exits import UsageError, report_of
+from deermem.cli.helping import MARKUP
 from deermem.cli.options import StoreOptions, UserOptions, with_options
 from deermem.cli.outfile import given_file, result_file
 
@@ -151,3 +152,8 @@ def _known(revision: int | None) -> str:
 
 def _files(count: int) -> str:
     return f"{count:,} file{'' if count == 1 else 's'}"
+
+
+application: Final = typer.Typer(rich_markup_mode=MARKUP, invoke_without_command=True)
+application.callback()(backup)
+application.command("verify")(verify)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+from deermem.cli.output import can_draw
+
+# Boxes are for a person at a terminal; pipes get plain text, which is also made faster.
+MARKUP: Final = "rich" if can_draw() else None
 
 
 def without_types(command: Any, above: Any = None) -> None:

@@ -12,7 +12,6 @@ from typer.main import get_command
 
 from deermem.cli.app import app
 from deermem.cli.exits import ExitCode, report_of
-from deermem.cli.helping import without_types
 from deermem.cli.output import Output, silence, use_utf8
 from deermem.cli.usage import usage_report
 
@@ -46,8 +45,6 @@ def run(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: Sequence[str], out: Output) -> int:
     command = _command()
-    if not {"-h", "--help"}.isdisjoint(arguments):
-        without_types(command)
     try:
         with command.make_context("deermem", list(arguments)) as context:
             command.invoke(context)

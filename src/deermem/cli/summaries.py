@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from deermem.cli.exits import UsageError
+from deermem.cli.helping import MARKUP
 from deermem.cli.numbers import whole_number
 from deermem.cli.options import UserOptions, with_options
 from deermem.cli.output import one_line
@@ -97,3 +98,13 @@ def _show(options: UserOptions, manifest: Manifest, *, changed: bool) -> None:
     )
     if not texts:
         options.out.note("No summaries.")
+
+
+application: Final = typer.Typer(rich_markup_mode=MARKUP)
+application.command("show")(show)
+application.command("set")(set_summary)
+
+
+@application.callback()
+def _of_summaries() -> None:
+    """Show or set the summaries of a user."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from deermem.cli.exits import ExitCode, Report, UsageError
+from deermem.cli.helping import MARKUP
 from deermem.cli.options import StoreOptions, UserOptions, with_options
 from deermem.cli.output import one_line
 from deermem.cli.settings_file import read_tables
@@ -159,3 +160,14 @@ def _document(entry: TokenEntry) -> dict[str, Any]:
         "user": entry.user,
         "note": entry.note,
     }
+
+
+application: Final = typer.Typer(rich_markup_mode=MARKUP)
+application.command("create")(create)
+application.command("list")(list_tokens)
+application.command("revoke")(revoke)
+
+
+@application.callback()
+def _of_tokens() -> None:
+    """Make, list or take back the tokens of the gateway."""
