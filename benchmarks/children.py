@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from time import perf_counter
@@ -54,6 +54,24 @@ def write_together(work: Work, writers: int, seconds: float) -> Writing:
     return Writing(max(elapsed for elapsed, _ in reports), [call for _, calls in reports for call in calls])
 
 
+def all_together(works: Sequence[Callable[[], object]]) -> float:
+    """Runs each work once, in a process of its own; returns the seconds from the first start to the last end.
+
+    They use all processors, whatever this process is pinned to.
+    """
+    barrier = _SPAWN.Barrier(len(works))
+    started: list[tuple[Any, Connection]] = []
+    for work in works:
+        mine, theirs = _SPAWN.Pipe(duplex=False)
+        process = _SPAWN.Process(target=_run_once, args=(work, barrier, theirs))
+        process.start()
+        theirs.close()
+        started.append((process, mine))
+    spans: list[tuple[float, float]] = [_receive(process, connection) for process, connection in started]
+    # The clock is the same in all processes of a machine.
+    return max(end for _, end in spans) - min(start for start, _ in spans)
+
+
 def in_fresh_process(function: Callable[..., T], *arguments: object) -> T:
     """Calls a function in a new process and returns what it returns."""
     mine, theirs = _SPAWN.Pipe(duplex=False)
@@ -75,9 +93,21 @@ def _receive(process: Any, connection: Connection) -> Any:
         connection.close()
 
 
-def _write(work: Work, number: int, seconds: float, barrier: Barrier, report: Connection) -> None:
+def _run_once(work: Callable[[], object], barrier: Barrier, report: Connection) -> None:
+    _use_all_processors()
+    barrier.wait(_START_TIMEOUT)
+    start = perf_counter()
+    work()
+    report.send((start, perf_counter()))
+
+
+def _use_all_processors() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
+def _write(work: Work, number: int, seconds: float, barrier: Barrier, report: Connection) -> None:
+    _use_all_processors()
     step = work.begin(number)
     step()
     calls: list[float] = []

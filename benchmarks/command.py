@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 from benchmarks import machine, results, table
 from benchmarks.bench import Bench
 from benchmarks.results import Result
-from benchmarks.rows import PENDING, ROWS
+from benchmarks.rows import ROWS
 from benchmarks.scale import FULL, QUICK, Scale
 
 
@@ -42,8 +42,6 @@ def main(arguments: Sequence[str] | None = None, scale: Scale | None = None) -> 
         shutil.rmtree(place)
     sys.stdout.write("\n")
     table.show(found, before)
-    pending = [f"{row} {reason}" for row, reason in PENDING.items()]
-    sys.stdout.write(f"\nnot measured yet: {'; '.join(pending)}\n")
     if options.markdown:
         options.markdown.write_text(table.markdown(found), encoding="utf-8")
     if options.json:
@@ -70,8 +68,7 @@ def _rows(text: str) -> list[str]:
     rows = [row.strip().upper() for row in text.split(",")]
     for row in rows:
         if row not in ROWS:
-            reason = PENDING.get(row, "there is no such row")
-            raise argparse.ArgumentTypeError(f"{row}: {reason}; choose from {', '.join(ROWS)}")
+            raise argparse.ArgumentTypeError(f"there is no row {row}; choose from {', '.join(ROWS)}")
     return rows
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
 
@@ -36,13 +37,17 @@ class DurableReplacements:
 
 
 def _replace_durably(folder: int, name: str, data: bytes) -> None:
+    _write_and_rename(folder, name, data)
+    os.fsync(folder)
+
+
+def _write_and_rename(folder: int, name: str, data: bytes) -> None:
     temporary = name + ".tmp"
     descriptor = os.open(temporary, _CREATE, 0o600, dir_fd=folder)
     os.write(descriptor, data)
     os.fsync(descriptor)
     os.close(descriptor)
     os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    os.fsync(folder)
 
 
 def check_and_parse(path: Path) -> object:
@@ -83,5 +88,28 @@ class DurableRemovals:
             folder = os.open(path, os.O_RDONLY)
             for name in names:
                 os.unlink(name, dir_fd=folder)
+            os.fsync(folder)
+            os.close(folder)
+
+
+class DurableFiles:
+    """Writes files into folders that are there: each is synced and renamed, then its folder is synced."""
+
+    def __init__(self, root: Path, users: Iterable[Mapping[Path, bytes]]) -> None:
+        self._folders: list[tuple[str, list[tuple[str, bytes]]]] = []
+        for files in users:
+            by_folder: dict[Path, list[tuple[str, bytes]]] = {}
+            for path, data in files.items():
+                by_folder.setdefault(root / path.parent, []).append((path.name, data))
+            for folder, inside in by_folder.items():
+                folder.mkdir(parents=True, exist_ok=True)
+                self._folders.append((str(folder), inside))
+
+    def __call__(self) -> None:
+        """Does it once."""
+        for path, files in self._folders:
+            folder = os.open(path, os.O_RDONLY)
+            for name, data in files:
+                _write_and_rename(folder, name, data)
             os.fsync(folder)
             os.close(folder)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from benchmarks.children import in_fresh_process, write_together
+from benchmarks.children import all_together, in_fresh_process, write_together
 from benchmarks.rows import other_users, same_user
 from benchmarks.rows.changed_read import ChangedStore
 from benchmarks.samples import build_scope
@@ -68,3 +70,9 @@ def test_a_process_that_fails_is_an_error_of_the_benchmark() -> None:
 
 def test_a_fresh_process_returns_its_result() -> None:
     assert in_fresh_process(divmod, 17, 5) == (3, 2)
+
+
+def test_each_of_several_works_runs_once_in_a_process_of_its_own(tmp_path: Path) -> None:
+    seconds = all_together([partial(os.mkdir, tmp_path / name) for name in ("one", "two")])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
+    assert seconds > 0
