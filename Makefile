@@ -8,7 +8,7 @@ BENCH := $(VENV)/.installed-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv lint types imports test demo bench crash simulate fuzz stress kernel docs changelog lock clean
+.PHONY: help venv lint types imports test demo bench crash simulate fuzz stress kernel docs site man changelog lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,12 @@ kernel: $(DEV) ## cut real file systems off and compare system calls (as root; s
 
 docs: $(DEV) ## run every code block of the documents and check their links
 	$(BIN)/python -m pytest tests/docs $(ARGS)
+
+site: $(DEV) ## build the documents as a site, into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+man: $(DEV) ## write the manual page, build/man/deermem.1
+	$(BIN)/python -m tools.manual build/man/deermem.1
 
 changelog: $(DEV) ## show what the next release's changelog will say
 	$(BIN)/towncrier build --draft --version next

@@ -1,0 +1,1 @@
+"""What `mkdocs build` needs beyond Markdown: the order of the pages, links, and the generated reference."""
