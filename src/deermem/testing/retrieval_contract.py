@@ -24,6 +24,7 @@ from deermem.model.fact import Fact
 from deermem.model.identity import FactId, Scope
 from deermem.search.filters import matches
 from deermem.search.port import AdapterHit, RetrievalAdapter
+from deermem.testing.claims import allowed, require
 from deermem.testing.retrieval_samples import (
     ELSEWHERE,
     HERE,
@@ -46,21 +47,6 @@ WANTED_FILTERS: Final[Sequence[Mapping[str, object]]] = (
     {"source": "thread-1"},
     {"id": "rare", "category": "other", "status": "active", "revision": 1},
 )
-
-
-def require(kept: bool, rule: str) -> None:
-    """Fails the test that calls it unless the rule is kept; says more than a bare `assert`."""
-    if not kept:
-        raise AssertionError(rule)
-
-
-@contextmanager
-def allowed(what: str) -> Iterator[None]:
-    """Fails the test, naming what was tried, if the block raises."""
-    try:
-        yield
-    except Exception as error:
-        raise AssertionError(f"{what} raises {type(error).__name__}: {error}") from error
 
 
 class RetrievalAdapterContract(ABC):
