@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,3 +87,58 @@ def test_a_variable_out_of_range_is_told_by_its_name(
     refused = cli("serve", "--port", taken_port)
     assert refused.code == 2
     assert f"Error: {name} must be" in refused.err
+
+
+def may_not(monkeypatch: pytest.MonkeyPatch, path: Path, right: int) -> None:
+    """Lets the system refuse one right to a directory: a process of root may do everything."""
+    monkeypatch.setattr(os, "access", lambda name, mode: not (str(name) == str(path) and mode & right))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="uids are of POSIX")
+@pytest.mark.parametrize("below", ["", "users"])
+def test_a_store_of_another_uid_keeps_the_gateway_from_starting(
+    cli: CommandLine, taken_port: str, monkeypatch: pytest.MonkeyPatch, below: str
+) -> None:
+    cli.add("x")
+    path = cli.root / below
+    process = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: process + 1)
+    may_not(monkeypatch, path, os.W_OK)
+    refused = cli("serve", "--port", taken_port)
+    owner = f"{path} belongs to uid {process}, this process is uid {process + 1} and cannot write there"
+    assert refused.code == 9
+    assert refused.err.startswith(f"Error: {owner}: ")
+    assert f"`chown -R {process + 1} {path}`\n" in refused.err
+    assert refused.err.count("\n") == 1
+    assert cli("serve", "--port", taken_port, "--read-only").code == 1  # it came to the port
+
+
+def test_a_mode_that_shuts_the_owner_out_is_told_with_the_command(
+    cli: CommandLine, taken_port: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.add("x")
+    may_not(monkeypatch, cli.root, os.R_OK)
+    refused = cli("serve", "--port", taken_port, "--read-only")
+    assert (refused.code, "`chmod u+rwx " in refused.err) == (9, True)
+
+
+def test_a_root_that_cannot_be_made_names_the_directory_above_it(
+    cli: CommandLine, taken_port: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_not(monkeypatch, cli.root.parent, os.W_OK)
+    refused = cli("serve", "--port", taken_port)
+    assert (refused.code, str(cli.root.parent) in refused.err) == (9, True)
+
+
+def test_a_user_whose_directory_is_denied_is_logged_and_keeps_nobody_else_out(
+    cli: CommandLine, taken_port: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cli.add("x", "--user-id", "alice")
+    cli.add("x", "--user-id", "bob")
+    may_not(monkeypatch, cli.root / "users" / "alice", os.W_OK)
+    started = cli("serve", "--port", taken_port)
+    assert started.code == 1  # it came to the port
+    (told,) = [each.getMessage() for each in caplog.records if "start_check" in each.name]
+    assert told == (
+        f"directories of users that cannot be used: 1, the first of them: {cli.root / 'users' / 'alice'}"
+    )

@@ -86,7 +86,7 @@ def test_a_store_of_a_later_version_is_told_from_a_broken_one(cli: CommandLine) 
 def test_a_storage_root_below_a_file_is_a_problem(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = cli("status", "--storage-path", str(tmp_path / "file" / "store"), "--json")
-    assert result.code == 1
+    assert result.code == 9
     assert result.json["problems"][0]["message"] == f"{tmp_path / 'file'} is not a directory"
 
 

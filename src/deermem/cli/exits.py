@@ -43,6 +43,7 @@ class ExitCode(IntEnum):
     LOCKED = 6
     IN_DOUBT = 7
     INDEX = 8
+    DENIED = 9
     INTERRUPTED = 130
 
 
@@ -77,6 +78,10 @@ class CannotListen(OSError):
 
     def __str__(self) -> str:
         return f"cannot listen on {self.filename}: {self.strerror}"
+
+
+class StoreDenied(OSError):
+    """Says that this process may not use the storage root: whose it is, and the command that helps."""
 
 
 class Report(NamedTuple):
@@ -226,6 +231,7 @@ _TABLE: Final[Mapping[type[BaseException], _Row]] = MappingProxyType(
             ExitCode.FAILED,
             "name another address with --host, or another port with --port; 0 takes a free one",
         ),
+        StoreDenied: _Row(ExitCode.DENIED, "", lambda error, _: str(error)),
         OSError: _Row(ExitCode.FAILED, _hint_of_disk, _told_of_disk),
         ModuleNotFoundError: _Row(
             ExitCode.FAILED,

@@ -7,9 +7,9 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from deermem.cli.exits import Report
+from deermem.cli.exits import ExitCode, Report
 from deermem.errors import DeerMemError, FactNotFoundError
-from deermem.storage.ownership import foreign_owner
+from deermem.storage.ownership import foreign_owner, why_unusable
 
 if TYPE_CHECKING:
     from deermem.cli.options import StoreOptions
@@ -26,7 +26,8 @@ def improved(report: Report, error: BaseException, options: StoreOptions, root: 
         denied = _denied_path(root, options, error.filename)
         hint = foreign_owner(root) or "`deermem status` says who may write here"
         message = report.message if denied is None else f"{error.strerror or 'Permission denied'}: {denied}"
-        report = report._replace(message=message, hint=hint)
+        code = ExitCode.DENIED if why_unusable(root) else report.code
+        report = report._replace(message=message, hint=hint, code=code)
     elif isinstance(error, FactNotFoundError) and (agents := _agents_with(options, error.fact_id)):
         named = " or ".join(f"--agent {agent}" for agent in agents)
         report = report._replace(hint=f"it is a fact of the agent {' and of '.join(agents)}: add {named}")

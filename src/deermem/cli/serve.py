@@ -18,6 +18,7 @@ from deermem.cli.numbers import whole_number
 from deermem.cli.options import StoreOptions, with_options
 from deermem.cli.output import one_line
 from deermem.cli.settings_file import read_tables
+from deermem.cli.start_check import check_store
 
 _OF_SOCKETS: Final = frozenset([errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES])
 _LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -47,7 +48,8 @@ def serve(
 ) -> None:
     """Serve the memories over HTTP, until SIGTERM or Ctrl-C.
 
-    Without authentication only this machine can be served.
+    Without authentication only this machine can be served. A storage root that this process may not use
+    is told at once.
     """
     try:
         from deermem.gateway.auth import Mode, make_authenticator
@@ -65,10 +67,11 @@ def serve(
     gateway = replace(gateway, **{name: value for name, value in given.items() if value is not None})
     _log_to(sys.stderr)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    root = os.path.realpath(memory.storage_root())
+    check_store(root, writes=not gateway.read_only)
     authenticator = make_authenticator(auth)
     if auth.mode == Mode.TOKEN:
         _note_missing_tokens(options, os.path.abspath(auth.token_file))
-    root = os.path.realpath(memory.storage_root())
 
     def announce(url: str) -> None:
         options.out.show({"url": url}, lines=[f"Serving {root} on {url}"], brief=[url])

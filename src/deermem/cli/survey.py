@@ -110,7 +110,7 @@ def survey_root(path: str) -> Root:
         read_only = f"{mount.point} is mounted read-only" if mount and mount.read_only else ""
         hint = foreign or read_only
         what = "not writable" if os.path.isdir(nearest) else "not a directory"
-        root.problems.append(Report("NotWritable", f"{nearest} is {what}", hint, ExitCode.FAILED))
+        root.problems.append(Report("NotWritable", f"{nearest} is {what}", hint, ExitCode.DENIED))
     else:
         root.warnings += root.probe.warnings
     return root
