@@ -77,6 +77,12 @@ COMMANDS: Final = (
     ),
     Listed(_SERVICES, "serve", "serve.serve", "Serve the memories over HTTP, until SIGTERM or Ctrl-C."),
     Listed(
+        _SERVICES,
+        "mcp",
+        "mcp.mcp",
+        "Offer the memory to a client of the Model Context Protocol (MCP).",
+    ),
+    Listed(
         _OPERATIONS, "doctor", "check.check", "Read everything, change nothing, and say what is wrong.", True
     ),
     Listed(

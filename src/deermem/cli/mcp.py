@@ -1,0 +1,228 @@
+"""`mcp`: a memory for clients of the Model Context Protocol."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import sys
+from contextlib import closing
+from dataclasses import fields, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from deermem.cli.exits import CannotListen, UsageError
+from deermem.cli.numbers import whole_number
+from deermem.cli.options import ScopeOptions, with_options
+from deermem.cli.output import is_terminal, one_line
+from deermem.cli.settings_file import read_tables
+
+if TYPE_CHECKING:
+    from deermem.config import DeerMemConfig
+    from deermem.gateway.auth import AuthSettings
+    from deermem.integrations.mcp import Verifier
+
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8432
+
+_LOG_LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_HEAD_SECONDS: Final = 10.0
+_CONNECTIONS: Final = 2_000
+_OF_SOCKETS: Final = frozenset([errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES])
+
+
+class Transport(StrEnum):
+    """Is how clients and the server talk."""
+
+    STDIO = "stdio"
+    HTTP = "http"
+
+
+@with_options(ScopeOptions)
+def mcp(
+    options: ScopeOptions,
+    transport: Annotated[
+        Transport, typer.Option(help="Standard input and output, or streamable HTTP.")
+    ] = Transport.STDIO,
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Where to listen for HTTP [127.0.0.1].")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number("--port", 0, 65_535),
+            metavar="PORT",
+            help="The port for HTTP; 0 takes a free one [8432].",
+        ),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="Another origin whose pages may call; may be given again."),
+    ] = None,
+    config: Annotated[str | None, typer.Option(metavar="FILE", help="A settings file, TOML or YAML.")] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Offer only the tools that change nothing.")
+    ] = False,
+) -> None:
+    """Offer the memory to a client of the Model Context Protocol (MCP).
+
+    Over stdio until the client closes it; over HTTP until SIGTERM or Ctrl-C.
+    """
+    try:
+        import deermem.integrations.mcp  # noqa: F401 - to say what is missing
+    except ImportError as error:
+        raise UsageError("the Python package mcp is missing", 'pip install "deermem[mcp]"') from error
+    memory = _memory_settings(options, config)
+    _log_to_standard_error()
+    if transport is Transport.STDIO:
+        _refuse_options_of_http(options, {"--host": host, "--port": port, "--allow-origin": allow_origin})
+        _serve_stdio(options, memory, read_only)
+    else:
+        where = (host or DEFAULT_HOST, DEFAULT_PORT if port is None else port)
+        _serve_http(options, memory, _auth_settings(options, config, memory), where, allow_origin, read_only)
+
+
+def _serve_stdio(options: ScopeOptions, memory: DeerMemConfig, read_only: bool) -> None:
+    from deermem.integrations.mcp import create_server, fixed_scope
+    from deermem.integrations.mcp.stdio import serve_stdio
+    from deermem.manager import DeerMem
+
+    scope = options.scope
+    if is_terminal(sys.stdin):
+        options.out.note("This speaks a protocol for programs; Ctrl-D ends it.")
+    with DeerMem(memory) as manager:
+        serve_stdio(create_server(manager, fixed_scope(scope), read_only=read_only))
+
+
+def _serve_http(
+    options: ScopeOptions,
+    memory: DeerMemConfig,
+    auth: AuthSettings,
+    where: tuple[str, int],
+    origins: list[str] | None,
+    read_only: bool,
+) -> None:
+    from deermem.gateway.auth import make_authenticator
+    from deermem.integrations.mcp import create_server, scope_of_caller
+    from deermem.integrations.mcp.http import HttpServer, create_app, listener_on, url_of
+    from deermem.manager import DeerMem
+
+    authenticator = make_authenticator(auth)
+    authenticator.allows_listening_on(where[0])
+    agent = options.scope.agent if options.agent else None
+    root = os.path.realpath(memory.storage_root())
+    with closing(_listening(listener_on, where)) as listener, DeerMem(memory) as manager:
+        # A name may stand for another address than it seems to.
+        authenticator.allows_listening_on(listener.getsockname()[0])
+        app = create_app(
+            create_server(manager, scope_of_caller(agent), read_only=read_only),
+            _verifier(options, authenticator),
+            port=listener.getsockname()[1],
+            only_loopback=not authenticator.identifying_headers,
+            origins=origins or (),
+            identifying_headers=authenticator.identifying_headers,
+        )
+        url = url_of(listener)
+
+        def announce() -> None:
+            options.out.show({"url": url}, lines=[f"Serving {root} on {url}"], brief=[url])
+
+        HttpServer(app, protocol=_protocol()).run_on(listener, announce)
+
+
+def _listening(listen: Any, where: tuple[str, int]) -> socket.socket:
+    try:
+        found: socket.socket = listen(*where)
+    except OSError as error:
+        if error.errno not in _OF_SOCKETS and not isinstance(error, socket.gaierror):
+            raise
+        raise CannotListen(error.errno, error.strerror, f"{where[0]}:{where[1]}") from None
+    return found
+
+
+def _verifier(options: ScopeOptions, authenticator: Any) -> Verifier:
+    """Returns the gateway's way to identify callers as the server takes it."""
+    from starlette.requests import HTTPConnection
+
+    from deermem.gateway.auth import AuthenticationFailed
+    from deermem.integrations.mcp import Identity, NotLetIn
+
+    def verify(request: HTTPConnection) -> Identity:
+        try:
+            caller = authenticator.authenticate(request)
+        except AuthenticationFailed as failed:
+            raise NotLetIn(failed.status, failed.detail, failed.headers) from None
+        return Identity(caller.subject, None if options.no_user else caller.user_id)
+
+    return verify
+
+
+def _protocol() -> Any:
+    """Returns the gateway's connections, which have limits, where what they need is installed."""
+    try:
+        from deermem.gateway.connections import limited_protocol
+    except ModuleNotFoundError:
+        return "auto"
+    return limited_protocol(_HEAD_SECONDS, _CONNECTIONS)
+
+
+def _memory_settings(options: ScopeOptions, path: str | None) -> DeerMemConfig:
+    """Reads the settings of the memory: options win over variables, and those over the file."""
+    from deermem.config import DeerMemConfig
+    from deermem.gateway.naming import told_by_variable
+
+    read_tables(path)  # which says in which way the file cannot be used
+    variables = {each.name: f"DEERMEM_{each.name.upper()}" for each in fields(DeerMemConfig)}
+    with told_by_variable("", {name: each for name, each in variables.items() if os.environ.get(each)}):
+        memory = DeerMemConfig.load(path)
+    if options.storage_path is not None:
+        memory = replace(memory, storage_path=options.storage_root)
+    return memory
+
+
+def _auth_settings(options: ScopeOptions, path: str | None, memory: DeerMemConfig) -> AuthSettings:
+    """Reads how callers are identified; the one user of mode `none` is that of the command line.
+
+    Raises:
+        UsageError: A user is named where each caller is a user.
+    """
+    from deermem.gateway.auth import AuthSettings, Mode
+
+    auth = read_tables(path)["auth"]
+    environment = dict(os.environ)
+    is_named = options.user_id is not None or options.no_user
+    if (environment.get("DEERMEM_AUTH_MODE") or auth.get("mode", Mode.NONE)) != Mode.NONE:
+        if is_named:
+            raise UsageError("--user-id and --no-user have no meaning where callers are authenticated")
+    elif is_named:
+        environment.pop("DEERMEM_AUTH_USER", None)
+        auth["user"] = options.user or options.settings.user_id
+    else:
+        auth.setdefault("user", options.settings.user_id)
+    return AuthSettings.load(auth, environment, memory.storage_root())
+
+
+def _refuse_options_of_http(options: ScopeOptions, given: dict[str, Any]) -> None:
+    wrong = [name for name, value in given.items() if value]
+    if options.as_json:  # standard output has the protocol alone
+        wrong.append("--json")
+    if wrong:
+        raise UsageError(f"{wrong[0]} goes with --transport http only")
+
+
+class _OneLine(logging.Formatter):
+    """Writes each record as one line; a traceback has its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name in the standard library
+        return one_line(super().formatMessage(record))
+
+
+def _log_to_standard_error() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine(_LOG_LINE))
+    logging.basicConfig(handlers=[handler], level=logging.INFO)
+    for name in ("mcp", "uvicorn.error"):  # what they tell of every session and start is for their authors
+        logging.getLogger(name).setLevel(logging.WARNING)
