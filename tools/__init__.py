@@ -1,0 +1,1 @@
+"""What is made of the code: the manual page, and the site of the documents."""
