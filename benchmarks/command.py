@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
-from benchmarks import machine, results, table
+from benchmarks import machine, results, sections, table
 from benchmarks.bench import Bench
+from benchmarks.peers.table import versions
 from benchmarks.results import Result
-from benchmarks.rows import ROWS
 from benchmarks.scale import FULL, QUICK, Scale
 
 
@@ -32,18 +32,18 @@ def main(arguments: Sequence[str] | None = None, scale: Scale | None = None) -> 
     before = results.load_ratios(options.compare) if options.compare else None
     place = Path(mkdtemp(prefix=".bench-", dir=options.dir))
     try:
-        facts = {**machine.describe(place), "urgent": options.urgent}
+        facts = {**machine.describe(place), **versions(), "urgent": options.urgent}
         table.show_machine(facts)
         if facts["file_system"] in machine.IN_MEMORY:
             _say("warning: this is memory, not a disk; name a folder on a disk with --dir")
         bench = Bench(place, scale or (QUICK if options.quick else FULL))
-        found, failures = run(bench, options.rows, urgent=options.urgent)
+        found, failures = run(bench, _chosen(options), urgent=options.urgent)
     finally:
         shutil.rmtree(place)
     sys.stdout.write("\n")
-    table.show(found, before)
+    sections.show(found, before)
     if options.markdown:
-        options.markdown.write_text(table.markdown(found), encoding="utf-8")
+        options.markdown.write_text(sections.markdown(found), encoding="utf-8")
     if options.json:
         results.save(options.json, facts, found, failures)
     return 1 if failures else 0
@@ -57,18 +57,23 @@ def run(bench: Bench, rows: Sequence[str], *, urgent: bool = False) -> tuple[lis
         _say(f"measuring {row} …")
         try:
             with machine.pinned(), machine.urgent(urgent):
-                found.extend(ROWS[row](bench))
+                found.extend(sections.ALL[row](bench))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is shown, and the others still run
             traceback.print_exc()
             failures[row] = f"{type(error).__name__}: {error}"
     return found, failures
 
 
+def _chosen(options: argparse.Namespace) -> list[str]:
+    """Returns what to measure: what is named, else the rows and the peers."""
+    return [*(options.rows or ()), *(options.sections or ())] or list(sections.USUAL)
+
+
 def _rows(text: str) -> list[str]:
     rows = [row.strip().upper() for row in text.split(",")]
     for row in rows:
-        if row not in ROWS:
-            raise argparse.ArgumentTypeError(f"there is no row {row}; choose from {', '.join(ROWS)}")
+        if row not in sections.ALL:
+            raise argparse.ArgumentTypeError(f"there is no row {row}; choose from {', '.join(sections.ALL)}")
     return rows
 
 
@@ -76,7 +81,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m benchmarks", description="Measure the store against its floors."
     )
-    parser.add_argument("--rows", type=_rows, default=list(ROWS), metavar="P1,P4", help="measure only these")
+    parser.add_argument("--rows", type=_rows, metavar="P1,P4", help="measure only these")
+    for name, what in sections.OPTIONS.items():
+        parser.add_argument(
+            f"--{name.lower()}", dest="sections", action="append_const", const=name, help=what
+        )
     parser.add_argument("--quick", action="store_true", help="fewer rounds, and no size above 10,000")
     if hasattr(os, "SCHED_FIFO"):
         urgent = "run before all ordinary programs, which a busy machine needs (for who may do that)"

@@ -26,9 +26,9 @@ class DurableReplacements:
 
     def __call__(self) -> None:
         """Does it once; each time the fact is one of a hundred."""
-        _replace_durably(self._bucket, "journal", self._journal)
-        _replace_durably(self._facts, f"fact_{next(self._number) % 100}.md", self._fact)
-        _replace_durably(self._bucket, "memory.json", self._manifest)
+        replace_durably(self._bucket, "journal", self._journal)
+        replace_durably(self._facts, f"fact_{next(self._number) % 100}.md", self._fact)
+        replace_durably(self._bucket, "memory.json", self._manifest)
 
     def close(self) -> None:
         """Closes the folders."""
@@ -36,7 +36,8 @@ class DurableReplacements:
         os.close(self._facts)
 
 
-def _replace_durably(folder: int, name: str, data: bytes) -> None:
+def replace_durably(folder: int, name: str, data: bytes) -> None:
+    """Writes a file beside the old one, syncs it, renames it into its place and syncs the folder."""
     _write_and_rename(folder, name, data)
     os.fsync(folder)
 

@@ -18,7 +18,7 @@ def describe(folder: Path) -> dict[str, Any]:
     """Returns what somebody needs to know who compares two runs."""
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "deermem": _version("deermem"),
+        "deermem": version_of("deermem"),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpus": os.cpu_count(),
@@ -27,7 +27,8 @@ def describe(folder: Path) -> dict[str, Any]:
     }
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Returns the version of an installed package."""
     try:
         return version(package)
     except PackageNotFoundError:

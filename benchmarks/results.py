@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from benchmarks.measuring import Rounds, Spread, ratios
 
@@ -37,9 +37,7 @@ class Result:
     note: str = ""
 
     @classmethod
-    def timed(
-        cls, row: str, work: str, floor_work: str, product: Rounds, floor: Rounds, **more: Any
-    ) -> Result:
+    def timed(cls, row: str, work: str, floor_work: str, product: Rounds, floor: Rounds, **more: Any) -> Self:
         """Makes a result of the figures of each round."""
         return cls(
             row,
