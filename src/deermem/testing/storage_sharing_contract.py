@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from deermem.config import DeerMemConfig
 from deermem.errors import FactConflict, InvalidInputError, LockTimeout
@@ -34,6 +35,8 @@ from deermem.testing.storage_samples import (
 )
 
 SECONDS = 30
+ENOUGH_REVISIONS = 10
+MOST_WRITES = 400
 
 
 class SharingRules(StorageRules):
@@ -121,30 +124,36 @@ class SharingRules(StorageRules):
     def test_a_reader_beside_a_writer_sees_whole_commits(self) -> None:
         with self._root() as opened:
             writer, reader = opened(), opened()
-            ended = threading.Event()
+            ended, enough = threading.Event(), threading.Event()
 
-            def write(_: int) -> None:
+            def write() -> None:
                 try:
-                    for n in range(20):
-                        upserts = tuple(
-                            Upsert(HERE.agent, make_draft(fact_id, f"state {n}"), ANYTHING)
-                            for fact_id in "ab"
-                        )
-                        writer.apply_changes(HERE.user.raw, ChangeSet(upserts=upserts))
+                    for n in range(MOST_WRITES):
+                        upserts = [
+                            Upsert(HERE.agent, make_draft(each, f"state {n}"), ANYTHING) for each in "ab"
+                        ]
+                        writer.apply_changes(HERE.user.raw, ChangeSet(upserts=tuple(upserts)))
+                        if enough.is_set():
+                            break
                 finally:
                     ended.set()
 
-            def read(_: int) -> list[list[str]]:
+            def read() -> list[list[str]]:
                 mixed: list[list[str]] = []
+                seen: set[int] = set()
                 while not ended.is_set():
-                    found = contents(reader.snapshot(HERE))
-                    if len(set(found)) > 1 or len(found) == 1:
-                        mixed.append(found)
+                    found = reader.snapshot(HERE)
+                    texts = contents(found)
+                    if len(set(texts)) > 1 or len(texts) == 1:
+                        mixed.append(texts)
+                    seen.add(found.revision)
+                    if len(seen) > ENOUGH_REVISIONS:
+                        enough.set()
                 return mixed
 
             with ThreadPoolExecutor(2) as pool:
-                reading = pool.submit(read, 0)
-                pool.submit(write, 0).result(SECONDS)
+                reading = pool.submit(read)
+                pool.submit(write).result(SECONDS)
                 mixed = reading.result(SECONDS)
         require(not mixed, f"a reader sees parts of two commits: {mixed[:3]}")
 
@@ -184,11 +193,12 @@ class SettingRules(StorageRules):
                     require(type(built) is kind, f"{name} names {type(built)}")
 
     def test_the_root_is_the_one_that_it_was_given(self) -> None:
-        with self._root() as opened:
-            storage = opened()
-            storage.upsert_fact(HERE, make_draft("x"))
-            require(Path(storage.storage_root).is_dir(), f"{storage.storage_root} is no directory")
-            found = plain(opened()).list_users()
+        with TemporaryDirectory(prefix="deermem-") as root:
+            with self.make_storage(Path(root)) as storage:
+                storage.upsert_fact(HERE, make_draft("x"))
+                told = storage.storage_root
+            found = MemoryRepository(root).list_users()
+            require(Path(told).samefile(root), f"it says that its root is {told}, not {root}")
         require(found == ("alice",), f"at its root there are the users {found}")
 
     def test_a_user_is_required_where_the_settings_say_so(self) -> None:
