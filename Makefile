@@ -8,7 +8,7 @@ BENCH := $(VENV)/.installed-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv lint types imports test demo bench crash simulate fuzz stress kernel docs site man changelog lock clean
+.PHONY: help venv lint types imports test demo bench crash simulate fuzz stress kernel package docs site man changelog lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ stress: $(DEV) ## run the tests that take minutes
 kernel: $(DEV) ## cut real file systems off and compare system calls (as root; strace, xfsprogs, btrfs-progs)
 	$(BIN)/python -m pytest -m "stress or not stress" --timeout 1800 -rsP $(ARGS) tests/kernel
 
+package: $(DEV) ## build, and install each extra from the package index (PYTHONS="python3.11 /path/to/python …")
+	PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest -m "network or not network" --timeout 900 $(ARGS) tests/packaging
+
 docs: $(DEV) ## run every code block of the documents and check their links
 	$(BIN)/python -m pytest tests/docs $(ARGS)
 
@@ -69,6 +72,7 @@ lock: $(DEV) ## resolve requirements/*.txt again (ARGS=--upgrade)
 	$(LOCK) --all-extras --group dev --output-file requirements/dev.txt $(ARGS)
 	$(LOCK) --all-extras --group dev --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt $(ARGS)
 	$(LOCK) --extra cli --group build --constraint requirements/dev.txt --output-file requirements/cli.txt $(ARGS)
+	$(LOCK) --extra cli --extra server --constraint requirements/dev.txt --output-file requirements/server.txt $(ARGS)
 
 clean: ## remove .venv, caches and builds
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
