@@ -12,7 +12,7 @@ from typing import Any
 
 from deermem.compat import read_facts
 from deermem.errors import InvalidInputError
-from deermem.integrations.deerflow.values import read_patch
+from deermem.integrations.deerflow.values import read_patch, storable
 from deermem.model.changes import ABSENT, ANYTHING, AtRevision, ChangeSet, Delete, Precondition, Upsert
 from deermem.model.fact import FactDraft
 from deermem.model.identity import FactId, Scope, parse_fact_id
@@ -121,8 +121,8 @@ def read_change_set(
     revisions = _revisions(change_set, "upsertRevisions")
     upserts = []
     for draft, fact in zip(_drafts(facts, "upserts", new_id), facts, strict=True):
-        named = draft.id is not None and draft.id in revisions
-        upserts.append((draft, revisions[draft.id] if named and draft.id else _revision(fact, "upserts")))
+        own = _revision(fact, "upserts")
+        upserts.append((draft, revisions.get(draft.id, own) if draft.id is not None else own))
     expected = _revisions(change_set, "deleteRevisions")
     deletes = [parse_fact_id(str(fact_id)) for fact_id in _list(change_set, "deletes")]
     return FactChanges(
@@ -154,7 +154,7 @@ def read_full_save(
 
 
 def _drafts(facts: list[Any], name: str, new_id: NewId) -> list[FactDraft]:
-    drafts = read_facts(facts, name)
+    drafts = read_facts([storable(fact) for fact in facts], name)
     return [draft if draft.id is not None else draft.with_id(new_id()) for draft in drafts]
 
 

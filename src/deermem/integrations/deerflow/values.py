@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from deermem.compat import fact_document, manifest_document, read_summaries
 from deermem.errors import InvalidInputError
-from deermem.model.fact import Fact
+from deermem.model.fact import CONVERSATION, PLAIN_SOURCES, Fact
 from deermem.model.identity import DEFAULT_AGENT, Scope, UserId, parse_agent_name
 from deermem.model.manifest import Manifest
 from deermem.model.summaries import SECTIONS, SummaryPatch
+from deermem.model.timestamps import normalise_timestamp
 
 Document = dict[str, Any]
 
@@ -54,6 +55,18 @@ def document_of(manifest: Manifest, facts: Iterable[Fact], user_id: str | None) 
     return {**manifest_document(manifest), "facts": [fact_dictionary(fact, user_id) for fact in facts]}
 
 
+def storable(fact: Any) -> Any:
+    """Returns a fact whose source the store can hold.
+
+    DeerFlow takes a source of any type. One that the store does not have is kept by its public form, in
+    which DeerFlow itself would take it for a thread.
+    """
+    source = fact.get("source") if isinstance(fact, Mapping) else None
+    if not isinstance(source, Mapping) or source.get("type") in (None, CONVERSATION, *PLAIN_SOURCES):
+        return fact
+    return {**fact, "source": source.get("threadId") or source.get("type")}
+
+
 def read_patch(given: Any, manifest: Manifest) -> SummaryPatch | None:
     """Reads summaries as a patch of those that are there; `None` for no change.
 
@@ -74,9 +87,22 @@ def read_patch(given: Any, manifest: Manifest) -> SummaryPatch | None:
             for name in names
             if name in children and children[name] != stored[group].get(name)
         }
+    for group, children in changed.items():
+        changed[group] = {name: _with_known_time(child) for name, child in children.items()}
     sections = read_summaries(changed).sections
     patch = {key: sections[key] for key in sections if key[1] in changed[key[0]]}
     return SummaryPatch(patch) if patch else None
+
+
+def _with_known_time(section: Any) -> Any:
+    """Returns a section without a time stamp that is none; it then gets the time of the commit."""
+    if not isinstance(section, Mapping):
+        return section
+    try:
+        normalise_timestamp(section.get("updatedAt") or "", "updatedAt")
+    except InvalidInputError:
+        return {**section, "updatedAt": ""}
+    return section
 
 
 def _group(given: Any, group: str) -> Mapping[str, Any]:
