@@ -6,7 +6,7 @@ Typer's own objects differ between its releases, so nothing else looks at them f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -61,30 +61,58 @@ class Command:
 
 def command_tree() -> Command:
     """Returns the application with every command that is not another name of one."""
-    from typer.main import get_command
-
-    from deermem.cli.app import app
-
-    return _command(get_command(app), "", "")
+    return _with_commands(Node.root())
 
 
-def _command(command: Any, name: str, panel: str) -> Command:
-    below = getattr(command, "commands", {})
-    parameters = [each for each in command.params if not getattr(each, "hidden", False)]
-    options = [_option(each) for each in parameters if each.param_type_name == "option"]
-    return Command(
-        name=name,
-        panel=panel,
-        help=(command.help or "").strip(),
-        arguments=tuple(_argument(each) for each in parameters if each.param_type_name == "argument"),
-        options=(*options, Option(("--help", "-h"), "", "Show this message and exit.")),
-        commands=tuple(
-            _command(each, f"{name} {inner}".strip(), str(getattr(each, "rich_help_panel", "") or ""))
-            for inner, each in below.items()
-            if not each.hidden
-        ),
-        works=not below or bool(command.invoke_without_command),
-    )
+def _with_commands(node: Node) -> Command:
+    below = [node.below(name) for name, _ in node.listed()]
+    return replace(node.command(), commands=tuple(_with_commands(each) for each in below))
+
+
+class Node:
+    """Is one command of Typer's, from which one can go down; nothing that is not asked for is imported."""
+
+    def __init__(self, command: Any, name: str) -> None:
+        self._command = command
+        self._name = name
+
+    @classmethod
+    def root(cls) -> Node:
+        """Returns the application."""
+        from typer.main import get_command
+
+        from deermem.cli.app import app
+
+        return cls(get_command(app), "")
+
+    def listed(self) -> Iterator[tuple[str, str]]:
+        """Yields the names and the summaries of the commands below it, but not other names of them."""
+        for name in getattr(self._command, "commands", ()):
+            found = self._command.get_command(None, name)
+            if not found.hidden:
+                yield name, (found.help or "").partition("\n")[0]
+
+    def has(self, name: str) -> bool:
+        """Tells whether there is a command of this name below it."""
+        return name in getattr(self._command, "commands", ())
+
+    def below(self, name: str) -> Node:
+        """Returns a command below it."""
+        return Node(self._command.commands[name], f"{self._name} {name}".strip())
+
+    def command(self) -> Command:
+        """Returns the command, without those below it."""
+        command = self._command
+        parameters = [each for each in command.params if not getattr(each, "hidden", False)]
+        options = [_option(each) for each in parameters if each.param_type_name == "option"]
+        return Command(
+            name=self._name,
+            panel=str(getattr(command, "rich_help_panel", "") or ""),
+            help=(command.help or "").strip(),
+            arguments=tuple(_argument(each) for each in parameters if each.param_type_name == "argument"),
+            options=(*options, Option(("--help", "-h"), "", "Show this message and exit.")),
+            works=not hasattr(command, "commands") or bool(command.invoke_without_command),
+        )
 
 
 def _argument(parameter: Any) -> Option:

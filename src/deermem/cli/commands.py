@@ -36,6 +36,7 @@ _FACTS: Final = "Facts"
 _OPERATIONS: Final = "Operations"
 _SERVICES: Final = "Services"
 _SUMMARIES: Final = "Summaries"
+_SHELL: Final = "Shell"
 
 COMMANDS: Final = (
     Listed(_STORE, "init", "places.init", "Make the storage root, if it is not there."),
@@ -81,6 +82,12 @@ COMMANDS: Final = (
         "mcp",
         "mcp.mcp",
         "Offer the memory to a client of the Model Context Protocol (MCP).",
+    ),
+    Listed(
+        _SHELL,
+        "completion",
+        "completion.completion",
+        "Print the script that makes a shell complete commands and options.",
     ),
     Listed(
         _OPERATIONS, "doctor", "check.check", "Read everything, change nothing, and say what is wrong.", True
