@@ -21,7 +21,9 @@ async def declared(client: Client) -> dict[str, Any]:
 
 def test_a_fact_lives_through_every_tool(every_door: Door) -> None:
     async def live(client: Client) -> None:
-        added = await answer(client, "memory_add", content="  Likes tea ", category="preference", confidence=0.9)
+        added = await answer(
+            client, "memory_add", content="  Likes tea ", category="preference", confidence=0.9
+        )
         assert added["outcome"] == "added"
         fact = added["fact"]
         assert (fact["content"], fact["category"], fact["confidence"]) == ("Likes tea", "preference", 0.9)

@@ -1,0 +1,143 @@
+"""What another program does in between comes back as a result that a model can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from deermem import DeerMem
+from deermem.model.identity import Scope
+from tests.integrations.mcp.doors import Door, answer, serving
+from tests.support.stores import fact_path
+
+ALICE = {"user_id": "alice"}
+
+
+def created(other: DeerMem, content: str, confidence: float = 0.5) -> str:
+    _, fact_id = other.create_fact(content, confidence=confidence, **ALICE)
+    assert fact_id is not None
+    return fact_id
+
+
+def content_of(other: DeerMem, fact_id: str) -> str | None:
+    facts = {fact["id"]: fact["content"] for fact in other.reload_memory(**ALICE)["facts"]}
+    return facts.get(fact_id)
+
+
+@contextmanager
+def small_door(root: Path, max_facts: int) -> Iterator[Door]:
+    settings = {"storage_path": str(root), "max_facts": max_facts}
+    with DeerMem(settings) as manager, serving(manager) as url:
+        yield Door(root, url=url)
+
+
+def test_an_update_of_what_was_changed_meanwhile_is_a_conflict_with_the_current_text(
+    door: Door, other: DeerMem
+) -> None:
+    fact_id = created(other, "Likes tea")
+
+    async def race(client: Client) -> None:
+        seen = (await answer(client, "memory_get", id=fact_id))["fact"]
+        other.update_fact(fact_id, content="Likes coffee", **ALICE)
+        refused = await answer(
+            client, "memory_update", id=fact_id, content="Likes mate", expected_revision=seen["revision"]
+        )
+        assert refused["outcome"] == "conflict"
+        assert "changed meanwhile" in refused["message"]
+        assert (refused["fact"]["content"], refused["fact"]["revision"]) == ("Likes coffee", 2)
+        refused = await answer(
+            client, "memory_update", id=fact_id, content="Likes mate", expected_text=seen["content"]
+        )
+        assert (refused["outcome"], refused["fact"]["content"]) == ("conflict", "Likes coffee")
+        done = await answer(client, "memory_update", id=fact_id, content="Likes mate", expected_revision=2)
+        assert done["outcome"] == "updated"
+
+    door.use(race)
+    assert content_of(other, fact_id) == "Likes mate"
+
+
+def test_a_deletion_of_what_was_changed_meanwhile_is_a_conflict(door: Door, other: DeerMem) -> None:
+    fact_id = created(other, "Likes tea")
+    other.update_fact(fact_id, content="Likes coffee", **ALICE)
+
+    async def race(client: Client) -> None:
+        refused = await answer(client, "memory_delete", id=fact_id, expected_revision=1)
+        assert (refused["outcome"], refused["fact"]["content"]) == ("conflict", "Likes coffee")
+        done = await answer(client, "memory_delete", id=fact_id, expected_revision=2)
+        assert done["outcome"] == "deleted"
+        again = await answer(client, "memory_delete", id=fact_id, expected_revision=2)
+        assert again["outcome"] == "not_found"
+
+    door.use(race)
+    assert content_of(other, fact_id) is None
+
+
+def test_the_text_that_is_expected_may_have_white_space_around_it(web: Door, other: DeerMem) -> None:
+    fact_id = created(other, "Likes tea")
+    done = web.call("memory_update", id=fact_id, confidence=1.0, expected_text=" Likes tea\n")
+    assert done["outcome"] == "updated"
+
+
+def test_a_fact_that_is_made_anew_is_not_taken_for_the_one_that_was_seen(web: Door, other: DeerMem) -> None:
+    fact_id = created(other, "Likes tea")
+    other.delete_fact(fact_id, **ALICE)
+    refused = web.call("memory_update", id=fact_id, content="Likes mate", expected_revision=1)
+    assert refused["outcome"] == "not_found"
+
+
+def test_an_update_that_changes_nothing_says_so(web: Door, other: DeerMem) -> None:
+    fact_id = created(other, "Likes tea")
+    told = web.call("memory_update", id=fact_id, content="Likes tea")
+    assert (told["outcome"], told["fact"]["revision"]) == ("unchanged", 1)
+
+
+def test_the_same_text_again_leads_to_the_fact_that_is_there(door: Door, other: DeerMem) -> None:
+    fact_id = created(other, "Likes tea")
+    told = door.call("memory_add", content=" LIKES TEA ")
+    assert (told["outcome"], told["fact"]["id"]) == ("duplicate", fact_id)
+    assert len(other.get_memory(**ALICE)["facts"]) == 1
+
+
+def test_an_id_that_is_nearly_right_leads_to_those_that_are(web: Door, other: DeerMem) -> None:
+    fact_id = created(other, "Likes tea")
+    typo = fact_id[:-1] + ("0" if fact_id[-1] != "0" else "1")
+    for name, more in (("memory_get", {}), ("memory_delete", {}), ("memory_update", {"content": "x"})):
+        told = web.call(name, id=typo, **more)
+        assert (told["outcome"], told["near"]) == ("not_found", [fact_id])
+
+
+def test_a_full_memory_says_what_went_and_what_was_not_stored(root: Path, other: DeerMem) -> None:
+    ids = [created(other, f"number {number}", 0.5 + number / 100) for number in range(10)]
+    with small_door(root, 10) as door:
+        refused = door.call("memory_add", content="hardly sure", confidence=0.1)
+        assert refused["outcome"] == "evicted"
+        assert "full (10 facts)" in refused["message"]
+        assert "fact" not in refused
+        stored = door.call("memory_add", content="quite sure", confidence=0.9)
+        assert stored["outcome"] == "added"
+        assert [fact["id"] for fact in stored["evicted"]] == ids[:1]
+        assert stored["evicted"][0]["content"] == "number 0"
+    assert len(other.get_memory(**ALICE)["facts"]) == 10
+
+
+@pytest.mark.parametrize("name", ["memory_update", "memory_delete"])
+def test_an_edit_by_hand_is_a_conflict_that_shows_the_edit(
+    root: Path, web: Door, other: DeerMem, name: str
+) -> None:
+    fact_id = created(other, "Likes tea")
+
+    async def edit(client: Client) -> None:
+        await answer(client, "memory_list")  # the server has it cached
+        path = fact_path(root, Scope.of("alice"), fact_id)
+        path.write_text(path.read_text("utf-8").replace("Likes tea", "Likes mate"), "utf-8")
+        change = {"content": "Likes coffee"} if name == "memory_update" else {"expected_revision": 1}
+        refused = await answer(client, name, id=fact_id, **change)
+        assert (refused["outcome"], refused["fact"]["content"]) == ("conflict", "Likes mate")
+        done = await answer(client, name, id=fact_id, **{**change, "expected_revision": 1})
+        assert done["outcome"] in ("updated", "deleted")
+
+    web.use(edit)
