@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from deermem.format.fact_fields import KNOWN_KEYS, SHARED_CATEGORIES, SHARED_SOURCES, SHARED_TYPES
@@ -58,6 +59,9 @@ _DOCUMENT = re.compile(
     f"# ([^{_CONTROL}]{{1,160}}+)\n\n"
 )
 _ITEM = re.compile(_SCALAR)
+
+# Facts of one conversation have one source, and many facts their topics: each value is made once.
+_REMEMBERED: Final = 2_048
 
 
 class _DeclinedError(Exception):
@@ -134,7 +138,7 @@ def _fact(match: re.Match[str], content: str, scope: Scope, fact_id: FactId) -> 
         _texts(topics) if topics else (),
         float(confidence),
         ACTIVE,
-        SHARED_SOURCES[source_type] if thread == "null" else Source(SHARED_TYPES[source_type], _text(thread)),
+        _source(source_type, thread),
         _texts(consolidated_from) if consolidated_from else (),
         consolidated_at,
         None if valid_days is None else int(valid_days),
@@ -142,6 +146,13 @@ def _fact(match: re.Match[str], content: str, scope: Scope, fact_id: FactId) -> 
         confirmed_at,
         None if confirmations is None else int(confirmations),
         _extra_fields(extra) if extra else (),
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _source(source_type: str, thread: str) -> Source:
+    return (
+        SHARED_SOURCES[source_type] if thread == "null" else Source(SHARED_TYPES[source_type], _text(thread))
     )
 
 
@@ -160,6 +171,7 @@ def _text(token: str) -> str:
     return token
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _texts(tokens: str) -> tuple[str, ...]:
     items = tokens.split(", ") if '"' not in tokens else [_text(token) for token in _ITEM.findall(tokens)]
     if not NULLS.isdisjoint(items):
