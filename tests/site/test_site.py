@@ -55,7 +55,8 @@ def names() -> Iterator[str]:
     yield from map(path_of, error_classes())
     yield from ("deermem.search.port.RetrievalAdapter", "deermem.search.port.AdapterHit")
     yield from (name for name in modules("testing") if "simulation." not in name)
-    yield from exported("integrations")
+    for package, (written, made) in exported("integrations").items():
+        yield from (f"{package}.{name}" for name in [*written, *made])
 
 
 def settings() -> Iterator[str]:

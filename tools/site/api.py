@@ -9,7 +9,7 @@ from typing import Final
 
 import deermem
 from deermem import errors
-from tools.site.tables import link
+from tools.site.tables import heading, link
 
 PACKAGE: Final = Path(deermem.__file__).parent
 FOLDER: Final = "reference/code"
@@ -63,9 +63,19 @@ def pages() -> Mapping[str, str]:
     tools = [each for each in modules("testing") if each not in contracts and "simulation." not in each]
     made[f"{FOLDER}/contracts.md"] = _page("Contract tests", _CONTRACTS, contracts)
     made[f"{FOLDER}/testing.md"] = _page("Simulated disk and crash explorer", _TESTING, tools)
-    if doors := list(exported("integrations")):
-        made[f"{FOLDER}/integrations.md"] = _page("Integrations", "The front doors, each an extra.", doors)
+    made[f"{FOLDER}/integrations.md"] = _integrations_page()
     return made
+
+
+def _integrations_page() -> str:
+    parts = ["# Integrations", "The front doors, each an extra that is imported only where it is used."]
+    for package, (written, made) in exported("integrations").items():
+        options = f"    options:\n      show_root_full_path: true\n      members: [{', '.join(written)}]\n"
+        parts.append(f"::: {package}\n{options}")
+        for name in made:
+            parts.append(heading(3, f"`{name}`", f"{package}.{name}"))
+            parts.append("Made when it is asked for; the text of the package tells what it is.")
+    return "\n\n".join([*parts, ""])
 
 
 def _public_page(package: str, names: list[str]) -> str:
@@ -122,12 +132,34 @@ def modules(below: str) -> list[str]:
     return [name for name in names if not name.endswith(("__init__", "__main__"))]
 
 
-def exported(below: str) -> Iterator[str]:
-    """Yields what the packages of a folder export, by their `__all__`, without importing them."""
+def exported(below: str) -> Mapping[str, tuple[list[str], list[str]]]:
+    """Returns what the packages of a folder export, without importing them.
+
+    Returns:
+        By package, the names of its `__all__` that its text defines or imports, and those that it makes when
+        they are asked for.
+    """
+    found = {}
     for init in sorted((PACKAGE / below).glob("*/__init__.py")):
         package = init.parent.relative_to(PACKAGE.parent).as_posix().replace("/", ".")
-        for name in _all_of(ast.parse(init.read_text("utf-8"))):
-            yield f"{package}.{name}"
+        tree = ast.parse(init.read_text("utf-8"))
+        names, written = _all_of(tree), set(_written(tree))
+        found[package] = (
+            [name for name in names if name in written],
+            [name for name in names if name not in written],
+        )
+    return found
+
+
+def _written(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(names=aliases):
+                yield from (alias.asname or alias.name for alias in aliases)
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case _:
+                pass
 
 
 def _all_of(tree: ast.Module) -> list[str]:
