@@ -88,7 +88,7 @@ class Extractor:
         lifetime: Lifetime,
         admission: Callable[[Source], Admission],
     ) -> None:
-        if not callable(hook) or inspect.iscoroutinefunction(hook):
+        if not callable(hook) or _is_asynchronous(hook):
             raise InvalidInputError("extraction_hook", "must be a callable that is not asynchronous")
         self._hook = hook
         self._repository = repository
@@ -139,7 +139,7 @@ class Extractor:
                 )
             except DeerMemError as error:
                 _log.warning("nothing was extracted from a conversation of %s: %s", scope, error)
-            except Exception as error:  # noqa: BLE001 - a hook may raise anything, and nobody waits for it
+            except BaseException as error:  # noqa: BLE001 - a hook may raise anything, and its thread goes on
                 _log.warning("nothing was extracted for %s: %s", scope, type(error).__name__)
             else:
                 _log.debug("extracted into revision %d of %s", delta.revision, scope)
@@ -174,3 +174,7 @@ class Extractor:
 
 def _source_of(thread_id: str | None) -> Source:
     return UNKNOWN_SOURCE if thread_id is None else Source(CONVERSATION, thread_id)
+
+
+def _is_asynchronous(hook: ExtractionHook) -> bool:
+    return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(type(hook).__call__)
