@@ -14,17 +14,15 @@ from deermem.model.identity import Scope
 from tests.integrations.mcp.doors import Door, answer, serving
 from tests.support.stores import fact_path
 
-ALICE = {"user_id": "alice"}
-
 
 def created(other: DeerMem, content: str, confidence: float = 0.5) -> str:
-    _, fact_id = other.create_fact(content, confidence=confidence, **ALICE)
+    _, fact_id = other.create_fact(content, confidence=confidence, user_id="alice")
     assert fact_id is not None
     return fact_id
 
 
 def content_of(other: DeerMem, fact_id: str) -> str | None:
-    facts = {fact["id"]: fact["content"] for fact in other.reload_memory(**ALICE)["facts"]}
+    facts = {fact["id"]: fact["content"] for fact in other.reload_memory(user_id="alice")["facts"]}
     return facts.get(fact_id)
 
 
@@ -42,7 +40,7 @@ def test_an_update_of_what_was_changed_meanwhile_is_a_conflict_with_the_current_
 
     async def race(client: Client) -> None:
         seen = (await answer(client, "memory_get", id=fact_id))["fact"]
-        other.update_fact(fact_id, content="Likes coffee", **ALICE)
+        other.update_fact(fact_id, content="Likes coffee", user_id="alice")
         refused = await answer(
             client, "memory_update", id=fact_id, content="Likes mate", expected_revision=seen["revision"]
         )
@@ -62,7 +60,7 @@ def test_an_update_of_what_was_changed_meanwhile_is_a_conflict_with_the_current_
 
 def test_a_deletion_of_what_was_changed_meanwhile_is_a_conflict(door: Door, other: DeerMem) -> None:
     fact_id = created(other, "Likes tea")
-    other.update_fact(fact_id, content="Likes coffee", **ALICE)
+    other.update_fact(fact_id, content="Likes coffee", user_id="alice")
 
     async def race(client: Client) -> None:
         refused = await answer(client, "memory_delete", id=fact_id, expected_revision=1)
@@ -84,7 +82,7 @@ def test_the_text_that_is_expected_may_have_white_space_around_it(web: Door, oth
 
 def test_a_fact_that_is_made_anew_is_not_taken_for_the_one_that_was_seen(web: Door, other: DeerMem) -> None:
     fact_id = created(other, "Likes tea")
-    other.delete_fact(fact_id, **ALICE)
+    other.delete_fact(fact_id, user_id="alice")
     refused = web.call("memory_update", id=fact_id, content="Likes mate", expected_revision=1)
     assert refused["outcome"] == "not_found"
 
@@ -99,7 +97,7 @@ def test_the_same_text_again_leads_to_the_fact_that_is_there(door: Door, other: 
     fact_id = created(other, "Likes tea")
     told = door.call("memory_add", content=" LIKES TEA ")
     assert (told["outcome"], told["fact"]["id"]) == ("duplicate", fact_id)
-    assert len(other.get_memory(**ALICE)["facts"]) == 1
+    assert len(other.get_memory(user_id="alice")["facts"]) == 1
 
 
 def test_an_id_that_is_nearly_right_leads_to_those_that_are(web: Door, other: DeerMem) -> None:
@@ -121,7 +119,7 @@ def test_a_full_memory_says_what_went_and_what_was_not_stored(root: Path, other:
         assert stored["outcome"] == "added"
         assert [fact["id"] for fact in stored["evicted"]] == ids[:1]
         assert stored["evicted"][0]["content"] == "number 0"
-    assert len(other.get_memory(**ALICE)["facts"]) == 10
+    assert len(other.get_memory(user_id="alice")["facts"]) == 10
 
 
 @pytest.mark.parametrize("name", ["memory_update", "memory_delete"])

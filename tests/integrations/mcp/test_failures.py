@@ -18,7 +18,6 @@ from deermem.model.identity import Scope
 from tests.integrations.mcp.doors import Door, answer, refusal, serving
 from tests.support.stores import fact_path
 
-ALICE = {"user_id": "alice"}
 CALLS = {
     "memory_search": {"query": "tea"},
     "memory_add": {"content": "more"},
@@ -32,7 +31,7 @@ CALLS = {
 
 
 def test_a_damaged_fact_is_told_with_what_an_operator_must_do(door: Door, other: DeerMem) -> None:
-    _, fact_id = other.create_fact("Likes tea", **ALICE)
+    _, fact_id = other.create_fact("Likes tea", user_id="alice")
     assert fact_id
     fact_path(door.root, Scope.of("alice"), fact_id).write_text("broken", "utf-8")
     calls = {**CALLS, "memory_get": {"id": fact_id}, "memory_delete": {"id": fact_id}}
@@ -60,7 +59,7 @@ def impatient(root: Path) -> Iterator[DeerMem]:
 def test_a_lock_that_is_held_too_long_says_to_try_again(
     root: Path, impatient: DeerMem, other: DeerMem
 ) -> None:
-    other.create_fact("Likes tea", **ALICE)
+    other.create_fact("Likes tea", user_id="alice")
 
     async def wait(client: Client) -> None:
         assert await refusal(client, "memory_add", content="more") == failures.BUSY

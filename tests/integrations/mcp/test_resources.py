@@ -12,8 +12,6 @@ from mcp.shared.exceptions import MCPError
 from deermem import DeerMem
 from tests.integrations.mcp.doors import Door, answer, serving
 
-ALICE = {"user_id": "alice"}
-
 
 async def text_of(client: Client, uri: str) -> str:
     (content,) = (await client.read_resource(uri)).contents
@@ -38,7 +36,7 @@ def test_a_fact_is_a_resource_with_its_document(every_door: Door) -> None:
 
 
 def test_a_document_is_the_one_on_the_disk(web: Door, other: DeerMem, root: Path) -> None:
-    _, fact_id = other.create_fact("Likes tea\r\nand \u2028 coffee", **ALICE)
+    _, fact_id = other.create_fact("Likes tea\r\nand \u2028 coffee", user_id="alice")
     (file,) = root.rglob(f"{fact_id}.md")
     text = web.use(lambda client: text_of(client, f"memory://__default__/{fact_id}"))
     assert text.encode() == file.read_bytes()
@@ -46,9 +44,9 @@ def test_a_document_is_the_one_on_the_disk(web: Door, other: DeerMem, root: Path
 
 def test_resources_come_in_parts(web: Door, other: DeerMem) -> None:
     content = {"facts": [{"content": f"fact number {number}"} for number in range(100)]}
-    other.import_memory(content, **ALICE)
+    other.import_memory(content, user_id="alice")
     with DeerMem({"storage_path": str(web.root), "max_facts": 200}) as roomy:
-        roomy.create_fact("one more", **ALICE)
+        roomy.create_fact("one more", user_id="alice")
 
     async def collect(client: Client) -> None:
         first = await client.list_resources()
@@ -62,8 +60,8 @@ def test_resources_come_in_parts(web: Door, other: DeerMem) -> None:
 
 
 def test_what_is_not_there_or_not_allowed_is_not_found(root: Path, other: DeerMem) -> None:
-    _, of_default = other.create_fact("default", **ALICE)
-    _, of_coder = other.create_fact("coder", agent_name="coder", **ALICE)
+    _, of_default = other.create_fact("default", user_id="alice")
+    _, of_coder = other.create_fact("coder", agent_name="coder", user_id="alice")
     _, of_bob = other.create_fact("bob", user_id="bob")
     hidden = [
         f"memory://__default__/{of_default}",

@@ -28,6 +28,7 @@ from deermem.integrations.mcp.shapes import (
     UpdateArguments,
     Updated,
 )
+from deermem.integrations.mcp.turns import Turns
 from deermem.manager import DeerMem
 from deermem.model.changes import Delta
 from deermem.model.fact import MANUAL_SOURCE, Fact, FactDraft
@@ -54,11 +55,13 @@ class Memory:
     Args:
         manager: Where it is kept.
         scope: Whose it is.
+        turns: How many calls of a user are at work at once.
         read_only: What `memory_status` tells.
     """
 
     manager: DeerMem
     scope: Scope
+    turns: Turns
     read_only: bool = False
 
     async def search(self, wanted: SearchArguments) -> FactsFound:
@@ -112,7 +115,12 @@ class Memory:
     async def context(self, _: NoArguments) -> ContextShown:
         """Sums the memory up."""
         agent = None if self.scope.agent == DEFAULT_AGENT else self.scope.agent
-        return ContextShown(text=await self.manager.aget_context(self.scope.user.raw, agent_name=agent))
+        text = await self.turns.run(
+            self.scope.user.bucket,
+            lambda: self.manager.aget_context(self.scope.user.raw, agent_name=agent),
+            writes=False,
+        )
+        return ContextShown(text=text)
 
     async def status(self, _: NoArguments) -> StatusShown:
         """Says how the memory stands."""
@@ -130,10 +138,15 @@ class Memory:
 
     async def read(self, look: Callable[[MemoryRepository], T]) -> T:
         """Runs something that only reads."""
-        return await self.manager.arun_on_store(look, writes=False)
+        return await self._run(look, writes=False)
 
     async def _write(self, change: Callable[[MemoryRepository], T]) -> T:
-        return await self.manager.arun_on_store(change)
+        return await self._run(change, writes=True)
+
+    async def _run(self, work: Callable[[MemoryRepository], T], *, writes: bool) -> T:
+        return await self.turns.run(
+            self.scope.user.bucket, lambda: self.manager.arun_on_store(work, writes=writes), writes=writes
+        )
 
     def _added(self, repository: MemoryRepository, draft: FactDraft) -> Added:
         before = repository.snapshot(self.scope)  # what can fail fails before the commit

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -16,19 +15,17 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
-from deermem.integrations.mcp.failures import TOO_MANY, Refused, told_of, told_of_arguments
+from deermem.integrations.mcp.failures import Refused, told_of, told_of_arguments
 from deermem.integrations.mcp.identity import KnownUser
 from deermem.integrations.mcp.memory import Memory
 from deermem.integrations.mcp.resources import list_resources, read_resource, template_of
 from deermem.integrations.mcp.tools import INSTRUCTIONS, tools
+from deermem.integrations.mcp.turns import Turns
 from deermem.manager import DeerMem
 from deermem.model.identity import Scope
 
 Context = ServerRequestContext[Any, Any]
 ScopeOf = Callable[[Context], Scope]
-
-# One user whose lock is held elsewhere must not take every thread.
-MOST_CALLS: Final = 16
 
 # DEL and C1, line separators, marks that turn the direction of text, and the invisible tag characters: a text
 # may hide in them what a person does not see, so JSON spells them out.
@@ -87,7 +84,7 @@ class _Front:
         self._read_only = read_only
         self._tools = tools(read_only=read_only)
         self._declared = [each.declared() for each in self._tools.values()]
-        self._under_way: Counter[str | None] = Counter()
+        self._turns = Turns()
 
     async def list_tools(
         self, _: Context, params: types.PaginatedRequestParams | None
@@ -105,43 +102,32 @@ class _Front:
         except ValidationError as error:
             return _failed(told_of_arguments(error))
         try:
-            with self._memory(context) as memory:
-                return _shown(await kind.run(memory, wanted))
+            return _shown(await kind.run(self._memory(context), wanted))
         except Exception as error:  # noqa: BLE001 - clients get to see no other text
             return _failed(told_of(error))
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        with _answered(), self._memory(context) as memory:
-            return await list_resources(memory, None if params is None else params.cursor)
+        with _answered():
+            return await list_resources(self._memory(context), None if params is None else params.cursor)
 
     async def list_templates(
         self, context: Context, _: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        with _answered(), self._memory(context) as memory:
-            return types.ListResourceTemplatesResult(resource_templates=[template_of(memory.scope)])
+        with _answered():
+            template = template_of(self._scope_of(context))
+            return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        with _answered(), self._memory(context) as memory:
-            return await read_resource(memory, params.uri)
+        with _answered():
+            return await read_resource(self._memory(context), params.uri)
 
-    @contextmanager
-    def _memory(self, context: Context) -> Iterator[Memory]:
-        """Gives the memory that a request is about, unless too much is under way for its user."""
-        scope = self._scope_of(context)
-        bucket = scope.user.bucket
-        if self._under_way[bucket] >= MOST_CALLS:
-            raise Refused(TOO_MANY)
-        self._under_way[bucket] += 1
-        try:
-            yield Memory(self._manager, scope, self._read_only)
-        finally:
-            self._under_way[bucket] -= 1
-            if not self._under_way[bucket]:
-                del self._under_way[bucket]
+    def _memory(self, context: Context) -> Memory:
+        """Returns the memory that a request is about."""
+        return Memory(self._manager, self._scope_of(context), self._turns, self._read_only)
 
 
 @contextmanager
