@@ -98,7 +98,7 @@ class MemoryStorage(ABC):
         raise NotImplementedError
 
     def get_fact_usage(self, *, agent_name: str, user_id: str | None = None) -> dict[str, Document]:
-        return {}
+        raise NotImplementedError
 
     def record_fact_accesses(
         self,
@@ -131,7 +131,7 @@ class MemoryStorage(ABC):
         raise NotImplementedError
 
 
-def create_storage(config: DeerMemConfig, retrieval: Any = None) -> MemoryStorage:
+def create_storage(config: DeerMemConfig, retrieval: Any = None) -> MemoryStorage:  # noqa: ARG001 - as there
     """Resolves a dotted path as DeerFlow does: the module by name, the class as its attribute."""
     module, name = config.storage_class.rsplit(".", 1)
     found = getattr(importlib.import_module(module), name)
@@ -159,7 +159,7 @@ class MemoryManager:
 class DeerMem(MemoryManager):
     supports_search: ClassVar[bool] = True
 
-    def model_post_init(self, context: Any, /) -> None:
+    def model_post_init(self, context: Any, /) -> None:  # noqa: ARG002 - as there
         known = {key: value for key, value in self.backend_config.items() if hasattr(DeerMemConfig, key)}
         self._config = DeerMemConfig(**known)
         self._storage = create_storage(self._config)

@@ -39,7 +39,9 @@ front_door: Any = importlib.import_module("deermem.integrations.deerflow")
 
 def config(path: Path | str, **settings: Any) -> Any:
     """Returns DeerFlow's configuration for a storage root."""
-    return module(double.CONFIG).DeerMemConfig(storage_path=str(path), **{"retrieval_adapter": "", **settings})
+    return module(double.CONFIG).DeerMemConfig(
+        storage_path=str(path), **{"retrieval_adapter": "", **settings}
+    )
 
 
 def fact(fact_id: str, content: str = "likes tea", **fields: Any) -> dict[str, Any]:

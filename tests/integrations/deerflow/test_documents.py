@@ -200,7 +200,12 @@ def test_version_1_is_migrated_by_a_read_and_by_migrate(storage: Any, tmp_path: 
     done = storage.migrate(user_id="bob", agent_name="__default__")
     assert (done["migrated"], done["fromVersion"], done["toVersion"]) == (True, "1.0", "2.0")
     again = storage.migrate(user_id="bob", agent_name="__default__")
-    assert again == {"migrated": False, "fromVersion": "2.0", "toVersion": "2.0", "revision": done["revision"]}
+    assert again == {
+        "migrated": False,
+        "fromVersion": "2.0",
+        "toVersion": "2.0",
+        "revision": done["revision"],
+    }
 
 
 @pytest.fixture
