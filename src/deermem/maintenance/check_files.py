@@ -71,11 +71,7 @@ def look_at_manifest(scan: Scan, bucket: Directory) -> None:
 
 def look_at_agent_legacy(scan: Scan, directory: Directory, parts: Parts, agent: AgentName) -> None:
     """Reads an agent's file of version 1."""
-    try:
-        read = scan.read(directory, parts, MAX_LEGACY_BYTES)
-    except FileTooLarge as error:
-        scan.add("legacy-corrupt", parts, error.reason)
-        return
+    read = scan.read_or_note(directory, parts, MAX_LEGACY_BYTES, "legacy-corrupt")
     if read is not None:
         _look_at_legacy(scan, parts, read[0], agent, "agent-legacy")
 
@@ -98,11 +94,7 @@ def look_at_backup(
     scan: Scan, directory: Directory, parts: Parts, agent: AgentName, *, has_source: bool
 ) -> None:
     """Reads the backup of a file of version 1, and compares it with the file if that is still there."""
-    try:
-        read = scan.read(directory, parts, MAX_LEGACY_BYTES)
-    except FileTooLarge as error:
-        scan.add("backup-unreadable", parts, error.reason)
-        return
+    read = scan.read_or_note(directory, parts, MAX_LEGACY_BYTES, "backup-unreadable")
     if read is None:
         return
     data, identity = read
@@ -123,11 +115,7 @@ def look_at_backup(
 def look_at_fences(scan: Scan, bucket: Directory) -> None:
     """Reads the fences."""
     parts = (FENCES,)
-    try:
-        read = scan.read(bucket, parts, MAX_FENCES_BYTES)
-    except FileTooLarge as error:
-        scan.add("fences-corrupt", parts, error.reason, Action.NEW_FENCES)
-        return
+    read = scan.read_or_note(bucket, parts, MAX_FENCES_BYTES, "fences-corrupt", Action.NEW_FENCES)
     if read is None:
         return
     data, identity = read
@@ -150,11 +138,7 @@ def look_at_fences(scan: Scan, bucket: Directory) -> None:
 def look_at_journal(scan: Scan, bucket: Directory) -> None:
     """Reads the journal, and says what completing it would do."""
     parts = (JOURNAL,)
-    try:
-        read = scan.read(bucket, parts, MAX_JOURNAL_BYTES)
-    except FileTooLarge as error:
-        scan.add("journal-corrupt", parts, error.reason)
-        return
+    read = scan.read_or_note(bucket, parts, MAX_JOURNAL_BYTES, "journal-corrupt")
     if read is None:
         return
     data, identity = read

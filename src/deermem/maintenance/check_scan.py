@@ -98,6 +98,16 @@ class Scan:
             self._note_failure(parts, error)
             return None
 
+    def read_or_note(
+        self, directory: Directory, parts: Parts, limit: int, kind: str, action: Action = Action.NONE
+    ) -> tuple[bytes, FileIdentity] | None:
+        """Reads a file as `read` does; one that is too large is noted as a finding of this kind."""
+        try:
+            return self.read(directory, parts, limit)
+        except FileTooLarge as error:
+            self.add(kind, parts, error.reason, action)
+            return None
+
     @contextmanager
     def noting(self, parts: Parts) -> Iterator[None]:
         """Notes what the disk refuses inside, and goes on after it."""
