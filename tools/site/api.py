@@ -17,27 +17,27 @@ FOLDER: Final = "reference/code"
 # The pages of public names by the package that they live in: title, and what the page opens with.
 _PAGES: Final = {
     "repository": (
-        "The repository",
+        "API: the repository",
         "The store itself. [The library](../library.md) shows it at work.",
     ),
     "manager": (
-        "The memory manager",
+        "API: the memory manager",
         "The boundary for hosts. [The memory manager](../manager.md) tells what each operation promises.",
     ),
     "model": (
-        "Values and changes",
+        "API: values and changes",
         "What facts, summaries and changes are made of. None of it touches a disk.",
     ),
     "search": (
-        "Search",
+        "API: search",
         "What a search returns, and the port that a search index implements.",
     ),
     "config": (
-        "Settings in Python",
+        "API: settings",
         "[The settings](../configuration.md) tells what each means, [All settings](settings.md) its range.",
     ),
     "errors": (
-        "Errors",
+        "API: errors",
         "Everything that is raised on purpose. [Errors](../errors.md) tells what to do about each.",
     ),
 }
@@ -61,14 +61,14 @@ def pages() -> Mapping[str, str]:
     }
     contracts = [each for each in modules("testing") if each.endswith("_contract")]
     tools = [each for each in modules("testing") if each not in contracts and "simulation." not in each]
-    made[f"{FOLDER}/contracts.md"] = _page("Contract tests", _CONTRACTS, contracts)
-    made[f"{FOLDER}/testing.md"] = _page("Simulated disk and crash explorer", _TESTING, tools)
+    made[f"{FOLDER}/contracts.md"] = _page("API: contract tests", _CONTRACTS, contracts)
+    made[f"{FOLDER}/testing.md"] = _page("API: simulated disk", _TESTING, tools)
     made[f"{FOLDER}/integrations.md"] = _integrations_page()
     return made
 
 
 def _integrations_page() -> str:
-    parts = ["# Integrations", "The front doors, each an extra that is imported only where it is used."]
+    parts = ["# API: integrations", "The front doors, each an extra that is imported only where it is used."]
     for package, (written, made) in exported("integrations").items():
         options = f"    options:\n      show_root_full_path: true\n      members: [{', '.join(written)}]\n"
         parts.append(f"::: {package}\n{options}")

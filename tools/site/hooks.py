@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT))  # MkDocs loads this file by its path, wherever it
 from tools.site import generated, overviews  # noqa: E402 - needs the line above
 from tools.site.navigation import navigation, order_of  # noqa: E402
 from tools.site.places import ROOT_TEXTS, with_site_links  # noqa: E402
+from tools.site.unreleased import with_unreleased  # noqa: E402
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -42,5 +43,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         page.meta["hide"] = ["navigation"]  # it would be a list of one
     if page.file.generated_by is None or page.file.abs_src_path is not None:
         pages = {file.src_uri for file in files.documentation_pages()}
+        if uri == ROOT_TEXTS["CHANGELOG.md"]:
+            markdown = with_unreleased(markdown, ROOT / "changelog.d")
         markdown = with_site_links(generated.led(markdown, uri), uri, pages)
     return markdown

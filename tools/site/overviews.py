@@ -54,7 +54,7 @@ def _first_sentence(text: str, uri: str, texts: Mapping[str, str]) -> str:
     paragraph = next((each for each in after.split("\n\n") if each.strip()), "").strip()
     plain = with_site_links(" ".join(paragraph.split()), uri, texts)
     found = _SENTENCE.match(plain)
-    return found[1].rstrip(":") if found and not plain.startswith(("#", "|", "`", "-")) else ""
+    return f"{found[1][:-1]}." if found and not plain.startswith(("#", "|", "```", "- ")) else ""
 
 
 def _flat(items: Sequence[object]) -> Iterator[str]:
