@@ -22,4 +22,4 @@ class TestWordIndex(RetrievalAdapterContract):
         put(index, make_fact("tea", "drinks green tea", confidence=0.1))
         put(index, make_fact("car", "drives a green car", confidence=0.9))
         put(index, make_fact("bus", "takes the bus", confidence=0.9))
-        assert ids(find(index, "GREEN tea")) == ["tea", "car"]  # noqa: S101 - this is a test
+        assert ids(find(index, "GREEN tea")) == ["tea", "car"]
