@@ -15,10 +15,11 @@ from benchmarks.scale import Scale
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Gives a row folders to work in; `place` is on the disk that is measured."""
+    """Gives a row folders to work in; `place` is on the disk that is measured, `charts` is where to draw."""
 
     place: Path
     scale: Scale
+    charts: Path | None = None
 
     @contextmanager
     def folder(self) -> Iterator[Path]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
-from benchmarks import machine, results, sections, table
+from benchmarks import charts, machine, results, sections, table
 from benchmarks.bench import Bench
 from benchmarks.peers.table import versions
 from benchmarks.results import Result
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None, scale: Scale | None = None) -> 
         table.show_machine(facts)
         if facts["file_system"] in machine.IN_MEMORY:
             _say("warning: this is memory, not a disk; name a folder on a disk with --dir")
-        bench = Bench(place, scale or (QUICK if options.quick else FULL))
+        bench = Bench(place, scale or (QUICK if options.quick else FULL), options.chart)
         found, failures = run(bench, _chosen(options), urgent=options.urgent)
     finally:
         shutil.rmtree(place)
@@ -66,7 +66,11 @@ def run(bench: Bench, rows: Sequence[str], *, urgent: bool = False) -> tuple[lis
 
 def _chosen(options: argparse.Namespace) -> list[str]:
     """Returns what to measure: what is named, else the rows and the peers."""
-    return [*(options.rows or ()), *(options.sections or ())] or list(sections.USUAL)
+    return [
+        *(options.rows or ()),
+        *(options.sections or ()),
+        *([charts.ROW] if options.chart else ()),
+    ] or list(sections.USUAL)
 
 
 def _rows(text: str) -> list[str]:
@@ -86,6 +90,9 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(
             f"--{name.lower()}", dest="sections", action="append_const", const=name, help=what
         )
+    parser.add_argument(
+        "--chart", type=Path, metavar="DIR", help="measure cost and throughput, and draw them"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rounds, and no size above 10,000")
     if hasattr(os, "SCHED_FIFO"):
         urgent = "run before all ordinary programs, which a busy machine needs (for who may do that)"

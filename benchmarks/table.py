@@ -72,8 +72,13 @@ def plain(rows: Sequence[Sequence[str]]) -> str:
 
 def markdown(results: Sequence[Result]) -> str:
     """Returns the table as `docs/internals/performance.md` has it."""
-    rows = [_HEADERS, ["---"] * len(_HEADERS), *(cells(result) for result in results)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return as_markdown([_HEADERS, *(cells(result) for result in results)])
+
+
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table in Markdown; the first row is its header."""
+    header, *others = rows
+    return "".join(f"| {' | '.join(row)} |\n" for row in (header, ["---"] * len(header), *others))
 
 
 def show_machine(machine: Mapping[str, Any]) -> None:

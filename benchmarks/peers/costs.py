@@ -135,13 +135,18 @@ CLOCKS: Final[dict[str, Clock]] = {
 }
 
 
+def _fewest(operation: str, facts: int) -> int:
+    """Returns how many samples a round has at least; one large file takes long to change."""
+    return 3 if CLOCKS[operation] is WALL and facts <= _LARGE else 1
+
+
 def _calls(operation: str, facts: int) -> int:
     """Returns how often a sample repeats the work, so that a first call is not all of it."""
     if operation == "read one":
         return 20
     if CLOCKS[operation] is WALL or operation == "open and read all":
         return 1
-    return 20 if facts < _LARGE else 4
+    return 20 if facts < _LARGE else 4 if facts == _LARGE else 1
 
 
 def costs(
@@ -158,7 +163,7 @@ def costs(
         bench.settle()
         for operation in operations:
             writes = CLOCKS[operation] is WALL
-            samples = max(scale.samples // (1 + facts // (500 if writes else 100)), 3 if writes else 1)
+            samples = max(scale.samples // (1 + facts // (500 if writes else 100)), _fewest(operation, facts))
             medians = interleave(
                 [work.side(operation) for work in works],
                 rounds=scale.rounds if facts < _LARGE else min(scale.rounds, 5),

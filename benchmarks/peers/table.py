@@ -12,7 +12,7 @@ from benchmarks.machine import version_of
 from benchmarks.peers.costs import Cost, costs, installed
 from benchmarks.peers.own import Own
 from benchmarks.results import Result
-from benchmarks.table import figure
+from benchmarks.table import as_markdown, figure
 
 ROW: Final = "PEERS"
 _SIZES: Final = (100, 1_000, 10_000)
@@ -80,11 +80,8 @@ def _bold(text: str, wanted: bool) -> str:
 
 def markdown(results: Sequence[PeerResult]) -> str:
     """Returns the table for the documents, and what each store keeps."""
-    header, *rows = matrix(results)
-    table = [header, ["---"] * len(header), *rows]
-    lines = [f"| {' | '.join(row)} |\n" for row in table]
     keeps = [f"- {peer.name}: {peer.keeps}.\n" for peer in installed()]
-    return "".join([*lines, "\n", *keeps])
+    return "".join([as_markdown(matrix(results)), "\n", *keeps])
 
 
 def versions() -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import sections
 from benchmarks.bench import Bench
 from benchmarks.command import main
 from benchmarks.results import MISSED, NO_BAR, OK, Result
@@ -55,7 +56,7 @@ def test_a_row_that_fails_is_reported_and_the_others_still_run(
         yield from ()
         raise RuntimeError(f"no disk at {bench.place.name}")
 
-    monkeypatch.setitem(ROWS, "P1", broken)
+    monkeypatch.setitem(sections.ALL, "P1", broken)
     target = tmp_path / "run.json"
     assert main(["--rows", "P1,P4", "--dir", str(tmp_path), "--json", str(target)], TINY) == 1
     document = json.loads(target.read_text(encoding="utf-8"))
