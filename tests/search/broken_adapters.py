@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from deermem.model.fact import Fact
@@ -113,6 +114,12 @@ class TakesTheQueryForAPattern(BadSearch):
     def answer(self, query: str, asked: dict[str, Any]) -> Iterable[AdapterHit]:
         re.compile(query)
         return super().answer(query, asked)
+
+
+@breaks("test_a_repository_searches_with_it")
+class CallsItsMatchesSubstring(BadSearch):
+    def answer(self, query: str, asked: dict[str, Any]) -> Iterable[AdapterHit]:
+        return [replace(hit, match_type="substring") for hit in super().answer(query, asked)]
 
 
 @breaks("test_an_unknown_mode_is_no_error")

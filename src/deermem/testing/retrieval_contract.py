@@ -18,12 +18,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from deermem.model.fact import Fact
+from deermem.model.fact import Fact, FactDraft
 from deermem.model.identity import FactId, Scope
+from deermem.repository import MemoryRepository
 from deermem.search.filters import matches
-from deermem.search.port import AdapterHit, RetrievalAdapter
+from deermem.search.port import SUBSTRING, AdapterHit, RetrievalAdapter
 from deermem.testing.claims import allowed, require
 from deermem.testing.retrieval_samples import (
     ELSEWHERE,
@@ -244,6 +246,24 @@ class RetrievalAdapterContract(ABC):
                 require(
                     sorted(found) == ["tea0", "tea10", "tea15", "tea20", "tea5"], f"a thread finds {found}"
                 )
+
+    def test_a_repository_searches_with_it(self) -> None:
+        with (
+            TemporaryDirectory(prefix="deermem-") as root,
+            self._opened() as adapter,
+            MemoryRepository(root, retrieval_adapter=adapter) as repository,
+        ):
+            for n, text in enumerate(("drinks green tea", "takes the bus")):
+                repository.upsert_fact(HERE, FactDraft(text, id=f"f{n}"))
+            found = repository.search_facts("drinks green tea", [HERE])
+            repository.delete_fact(HERE, "f0")
+            left = [hit.fact.id for hit in repository.search_facts("takes the bus", [HERE])]
+        require("f0" in [hit.fact.id for hit in found], f"a search through a repository finds {found}")
+        kinds = {hit.match_type for hit in found}
+        require(
+            SUBSTRING not in kinds, f"the kinds of match are {kinds}: the adapter was not asked, or hides it"
+        )
+        require("f1" in left, f"after the deletion of the other fact it finds {left}")
 
     def test_closing_twice_is_no_error(self) -> None:
         with self._opened(make_fact("tea", "drinks tea")) as adapter:
