@@ -113,6 +113,7 @@ class Operations:
             "create": lambda: Side(name, self.create, self.make_absent),
             "update": lambda: Side(name, self.update),
             "delete": lambda: Side(name, self.delete, self.make_present),
+            "read one, nothing cached": lambda: Side(name, self.get),
             "read one": lambda: Side(name, self.get),
             "read all": lambda: Side(name, self.peer.read_all),
             "read all as dictionaries": lambda: Side(name, self.peer.documents),
@@ -122,10 +123,12 @@ class Operations:
         return sides[operation]()
 
 
-# What reads has the files in memory, and comes first: searches look for texts that nobody changed.
+# What reads has the files in memory, and comes first: searches look for texts that nobody changed. A store
+# that keeps what it read has kept nothing before it was asked for all.
 CLOCKS: Final[dict[str, Clock]] = {
-    "read one": PROCESSOR,
+    "read one, nothing cached": PROCESSOR,
     "read all": PROCESSOR,
+    "read one": PROCESSOR,
     "read all as dictionaries": PROCESSOR,
     "search": PROCESSOR,
     "open and read all": PROCESSOR,
@@ -142,7 +145,7 @@ def _fewest(operation: str, facts: int) -> int:
 
 def _calls(operation: str, facts: int) -> int:
     """Returns how often a sample repeats the work, so that a first call is not all of it."""
-    if operation == "read one":
+    if operation.startswith("read one"):
         return 20
     if CLOCKS[operation] is WALL or operation == "open and read all":
         return 1
