@@ -62,7 +62,7 @@ def pages() -> Mapping[str, str]:
     contracts = [each for each in modules("testing") if each.endswith("_contract")]
     tools = [each for each in modules("testing") if each not in contracts and "simulation." not in each]
     made[f"{FOLDER}/contracts.md"] = _page("API: contract tests", _CONTRACTS, contracts)
-    made[f"{FOLDER}/testing.md"] = _page("API: simulated disk", _TESTING, tools)
+    made[f"{FOLDER}/testing.md"] = _page("API: samples and simulated disk", _TESTING, tools)
     made[f"{FOLDER}/integrations.md"] = _integrations_page()
     return made
 

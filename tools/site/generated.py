@@ -36,6 +36,8 @@ _LEADS: Final = {
     "reference/http.md": ("routes", "Every route, with its parameters and shapes"),
     "reference/configuration.md": ("settings", "Every setting, with its type, range and variable"),
     "reference/authentication.md": ("settings", "Every setting, with its type, range and variable"),
+    "reference/testing.md": ("contracts", "Every test of the contracts"),
+    "reference/mcp.md": ("integrations", "What a program can import"),
     "reference/errors.md": ("errors", "Every class of errors, with its attributes and HTTP status"),
 }
 
