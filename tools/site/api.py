@@ -61,10 +61,26 @@ def pages() -> Mapping[str, str]:
     }
     contracts = [each for each in modules("testing") if each.endswith("_contract")]
     tools = [each for each in modules("testing") if each not in contracts and "simulation." not in each]
-    made[f"{FOLDER}/contracts.md"] = _page("API: contract tests", _CONTRACTS, contracts)
+    made[f"{FOLDER}/contracts.md"] = _contracts_page(contracts)
     made[f"{FOLDER}/testing.md"] = _page("API: samples and simulated disk", _TESTING, tools)
     made[f"{FOLDER}/integrations.md"] = _integrations_page()
     return made
+
+
+def _contracts_page(contracts: list[str]) -> str:
+    parts = ["# API: contract tests", _CONTRACTS]
+    for contract in contracts:
+        file = PACKAGE.parent / f"{contract.replace('.', '/')}.py"
+        rules = [f"- {rule}" for rule in _rules_in(ast.parse(file.read_text("utf-8")))]
+        parts += [f"::: {contract}", "**Its rules:**", "\n".join(rules)] if rules else [f"::: {contract}"]
+    return "\n\n".join([*parts, ""])
+
+
+def _rules_in(tree: ast.Module) -> Iterator[str]:
+    """Yields what the tests of a module claim, which is what they are called."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield node.name.removeprefix("test_").replace("_", " ")
 
 
 def _integrations_page() -> str:
