@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from deermem.compat import snapshot_document
@@ -15,6 +14,7 @@ from deermem.manager import DeerMem, ExtractionHook, ExtractionRequest
 from deermem.model.fact import FactDraft
 from deermem.model.identity import Scope
 from deermem.repository import MemoryRepository
+from deermem.testing.places import temporary_root
 
 USER: Final = "alice"
 THREAD: Final = "thread-1"
@@ -115,7 +115,7 @@ def state_of(message: Any) -> Any:
 
 def request_of(messages: Sequence[Any], *known: str, **fields: Any) -> ExtractionRequest:
     """Builds a request as the manager does; `known` are the texts of facts that are stored."""
-    with TemporaryDirectory(prefix="deermem-") as root, MemoryRepository(root) as store:
+    with temporary_root() as root, MemoryRepository(root) as store:
         scope = Scope.of(USER)
         for n, text in enumerate(known):
             store.upsert_fact(scope, FactDraft(text, id=f"known_{n}", confidence=0.6))
@@ -133,7 +133,7 @@ def texts_of(proposal: Any) -> list[str]:
 @contextmanager
 def manager_with(hook: ExtractionHook, *known: str) -> Iterator[DeerMem]:
     """Builds a manager with default settings whose user has these facts."""
-    with TemporaryDirectory(prefix="deermem-") as root:
+    with temporary_root() as root:
         store = MemoryRepository(root)
         for n, text in enumerate(known):
             store.upsert_fact(Scope.of(USER), FactDraft(text, id=f"known_{n}", confidence=0.6))

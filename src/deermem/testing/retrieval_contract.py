@@ -18,7 +18,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from deermem.model.fact import Fact, FactDraft
@@ -27,6 +26,7 @@ from deermem.repository import MemoryRepository
 from deermem.search.filters import matches
 from deermem.search.port import SUBSTRING, AdapterHit, RetrievalAdapter
 from deermem.testing.claims import allowed, require
+from deermem.testing.places import temporary_root
 from deermem.testing.retrieval_samples import (
     ELSEWHERE,
     HERE,
@@ -249,7 +249,7 @@ class RetrievalAdapterContract(ABC):
 
     def test_a_repository_searches_with_it(self) -> None:
         with (
-            TemporaryDirectory(prefix="deermem-") as root,
+            temporary_root() as root,
             self._opened() as adapter,
             MemoryRepository(root, retrieval_adapter=adapter) as repository,
         ):

@@ -22,6 +22,7 @@ from deermem.testing.storage_samples import (
     contents,
     fact_at,
     make_draft,
+    write_manifest,
 )
 
 WORK = ("user", "workContext")
@@ -270,7 +271,7 @@ class ChangeRules(StorageRules):
             storage.upsert_fact(HERE, make_draft("x"))
             path = bucket_of(storage) / DEFAULT_MANIFEST
             document = {**json.loads(path.read_bytes()), "theirs": {"kept": [1, 2]}}
-            path.write_text(json.dumps(document), "utf-8")
+            write_manifest(storage, document)
             opened().upsert_fact(HERE, make_draft("y"))
             found = json.loads(path.read_bytes())
         require(found["revision"] == 2, "nothing was committed")

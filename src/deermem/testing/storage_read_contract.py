@@ -9,6 +9,7 @@ from pathlib import Path
 from deermem.errors import Corruption, FactConflict, InvalidInputError
 from deermem.model.identity import Scope
 from deermem.testing.claims import refused, require
+from deermem.testing.places import write_file
 from deermem.testing.storage_samples import (
     HERE,
     LOOKALIKES,
@@ -195,7 +196,7 @@ class PlaceRules(StorageRules):
             for fact_id in ("bad", "good"):
                 storage.upsert_fact(HERE, make_draft(fact_id))
             path = fact_file(storage, "bad")
-            path.write_bytes(b"no fact at all \xff")
+            write_file(path, b"no fact at all \xff")
             reader = opened()
             for what, read in (
                 ("get_fact", lambda: reader.get_fact(HERE, "bad")),
@@ -214,7 +215,7 @@ class PlaceRules(StorageRules):
             storage.upsert_fact(HERE, make_draft("x", "drinks tea"))
             storage.snapshot(HERE)
             path = fact_file(storage, "x")
-            path.write_bytes(path.read_bytes().replace(b"drinks tea", b"drinks mate"))
+            write_file(path, path.read_bytes().replace(b"drinks tea", b"drinks mate"))
             found = contents(storage.reload(HERE))
         require(found == ["drinks mate"], f"after a reload there is {found}")
 
@@ -224,7 +225,7 @@ class PlaceRules(StorageRules):
             storage.upsert_fact(HERE, make_draft("x", "drinks tea"))
             read = fact_at(storage, "x")
             path = fact_file(storage, "x")
-            path.write_bytes(path.read_bytes().replace(b"drinks tea", b"drinks mate"))
+            write_file(path, path.read_bytes().replace(b"drinks tea", b"drinks mate"))
             with refused(FactConflict, "an update of a file that was edited since"):
                 storage.upsert_fact(HERE, read.draft(content="drinks cocoa"), expected=read)
             require(b"drinks mate" in path.read_bytes(), "the edit is gone")

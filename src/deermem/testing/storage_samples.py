@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from deermem.format.layout import DEFAULT_MANIFEST, bucket_parts, fact_parts
@@ -16,6 +15,7 @@ from deermem.model.identity import FactId, Scope, UserId
 from deermem.model.snapshot import Snapshot
 from deermem.repository import MemoryRepository
 from deermem.search.port import AdapterHit, IndexRecord
+from deermem.testing.places import temporary_root, write_file
 
 HERE: Final = Scope.of("alice")
 OTHER_AGENT: Final = Scope.of("alice", "research-agent")
@@ -51,10 +51,10 @@ class StorageRules(ABC):
     @contextmanager
     def _root(self) -> Iterator[OpenStorage]:
         """Hands out a function that opens a storage on one root, as often as it is called."""
-        with TemporaryDirectory(prefix="deermem-") as directory, ExitStack() as opened:
+        with temporary_root() as root, ExitStack() as opened:
 
             def open_storage(**settings: Any) -> MemoryRepository:
-                storage = self.make_storage(Path(directory), **settings)
+                storage = self.make_storage(root, **settings)
                 opened.callback(storage.close)
                 return storage
 
@@ -116,9 +116,7 @@ def bucket_of(storage: MemoryRepository, user_id: str | None = HERE.user.raw) ->
 
 def write_manifest(storage: MemoryRepository, document: Mapping[str, object]) -> None:
     """Writes the `memory.json` of the user of `HERE`, as another program would."""
-    path = bucket_of(storage) / DEFAULT_MANIFEST
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document), "utf-8")
+    write_file(bucket_of(storage) / DEFAULT_MANIFEST, json.dumps(document))
 
 
 class RememberingIndex:

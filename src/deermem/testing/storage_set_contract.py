@@ -12,6 +12,7 @@ from deermem.model.fact import FactDraft
 from deermem.model.snapshot import Snapshot
 from deermem.model.summaries import EMPTY_SUMMARIES, Summaries, SummaryPatch
 from deermem.testing.claims import refused, require
+from deermem.testing.places import write_file
 from deermem.testing.storage_samples import (
     EXACT_TEXTS,
     FULL,
@@ -183,7 +184,7 @@ class PlanRules(StorageRules):
             for scope in (HERE, OTHER_AGENT):
                 storage.upsert_fact(scope, make_draft("x"))
             directory = bucket_of(storage) / "agents" / OTHER_AGENT.agent
-            (directory / "config.yaml").write_text("model: none\n", "utf-8")
+            write_file(directory / "config.yaml", "model: none\n")
             storage.delete_agent(OTHER_AGENT)
             require(not (directory / "config.yaml").exists(), "its config.yaml is there")
             left = [contents(storage.snapshot(scope)) for scope in (OTHER_AGENT, HERE)]

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from deermem.config import DeerMemConfig
 from deermem.errors import FactConflict, InvalidInputError, LockTimeout
@@ -21,6 +20,7 @@ from deermem.model.fact import FactDraft
 from deermem.model.identity import Scope
 from deermem.repository import MemoryRepository
 from deermem.testing.claims import allowed, refused, require
+from deermem.testing.places import temporary_root, write_file
 from deermem.testing.storage_samples import (
     FULL,
     HERE,
@@ -173,8 +173,7 @@ class SharingRules(StorageRules):
             storage.upsert_fact(HERE, make_draft("x"))
             theirs = (bucket_of(storage) / "threads" / "t1.json", bucket_of(storage) / "notes.txt")
             for path in theirs:
-                path.parent.mkdir(exist_ok=True)
-                path.write_text("theirs", "utf-8")
+                write_file(path, "theirs")
             storage.clear_all(HERE.user.raw)
             kept = [path.name for path in theirs if path.is_file() and path.read_text("utf-8") == "theirs"]
         require(kept == ["t1.json", "notes.txt"], f"of the host's two files there are {kept}")
@@ -193,8 +192,8 @@ class SettingRules(StorageRules):
                     require(type(built) is kind, f"{name} names {type(built)}")
 
     def test_the_root_is_the_one_that_it_was_given(self) -> None:
-        with TemporaryDirectory(prefix="deermem-") as root:
-            with self.make_storage(Path(root)) as storage:
+        with temporary_root() as root:
+            with self.make_storage(root) as storage:
                 storage.upsert_fact(HERE, make_draft("x"))
                 told = storage.storage_root
             found = MemoryRepository(root).list_users()
