@@ -74,7 +74,8 @@ def test_a_file_is_shown_with_line_numbers(notes: DeerMemMemoryTool) -> None:
 def test_what_is_not_there_or_there_already_is_told(
     notes: DeerMemMemoryTool, parameters: tuple[str, str], answer: str
 ) -> None:
-    rest = {"file_text": "x", "old_str": "x", "new_str": "y", "insert_line": 0, "insert_text": "x"}
+    rest: dict[str, Any] = {"file_text": "x", "old_str": "x", "new_str": "y"}
+    rest |= {"insert_line": 0, "insert_text": "x"}
     assert call(notes, *parameters, **rest) == answer
 
 
