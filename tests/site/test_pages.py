@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_documents import PAGES, ROOT
+from tests.docs.test_documents import PAGES, ROOT, name_of
 from tools.site import overviews
 from tools.site.navigation import navigation, order_of
 from tools.site.places import path_of, uri_of, with_site_links
@@ -51,7 +51,7 @@ def test_a_link_leads_to_where_the_page_is_on_the_site(page: str, written: str, 
     assert with_site_links(written, page, URIS) == (written if shown is None else shown)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_page_has_one_place_on_the_site(page: Path) -> None:
     path = page.relative_to(ROOT).as_posix()
     assert path_of(uri_of(path)) == path
