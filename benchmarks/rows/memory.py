@@ -129,7 +129,12 @@ def resident_bytes() -> int:
 
 def peak_bytes() -> int:
     """Returns the largest size that this process ever had."""
-    import resource
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        import resource
 
+    # It may count what the parent had when it started this process.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
