@@ -25,7 +25,8 @@ ENV PATH=/opt/deermem/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     DEERMEM_DATA_DIR=/data \
     DEERMEM_GATEWAY_HOST=0.0.0.0 \
-    DEERMEM_GATEWAY_PORT=8431
+    DEERMEM_GATEWAY_PORT=8431 \
+    DEERMEM_GATEWAY_SHUTDOWN_SECONDS=8
 # A new named volume takes the owner of the directory that it covers.
 RUN groupadd --gid 10001 deermem \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin deermem \
@@ -36,7 +37,7 @@ WORKDIR /data
 VOLUME /data
 EXPOSE 8431
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --start-interval=1s --retries=3 \
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
     CMD ["python", "-m", "deermem.gateway.health"]
 # There is no shell between: signals reach the gateway, which is process 1.
 ENTRYPOINT ["deermem"]

@@ -106,6 +106,13 @@ def test_the_warning_of_another_uid_names_uid_path_and_command() -> None:
     )
 
 
+def test_a_directory_of_root_is_no_reason_to_run_as_root() -> None:
+    assert ownership_warning("/my data", 0, 1000, writable=False) == (
+        "/my data belongs to uid 0, this process is uid 1000 and cannot write there: "
+        "as root, `chown -R 1000 '/my data'`"
+    )
+
+
 def test_all_users_and_one_user_exclude_each_other(cli: CommandLine) -> None:
     assert cli("status", "--all-users", "--user-id", "x").code == 2
     assert cli("status", "--all-users", "--no-user").code == 2
