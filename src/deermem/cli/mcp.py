@@ -19,6 +19,7 @@ from deermem.cli.numbers import whole_number
 from deermem.cli.options import ScopeOptions, with_options
 from deermem.cli.output import is_terminal, one_line
 from deermem.cli.settings_file import read_tables
+from deermem.cli.start_check import check_store
 
 if TYPE_CHECKING:
     from deermem.config import DeerMemConfig
@@ -77,6 +78,7 @@ def mcp(
         raise UsageError("the Python package mcp is missing", 'pip install "deermem[mcp]"') from error
     memory = _memory_settings(options, config)
     _log_to_standard_error()
+    check_store(os.path.realpath(memory.storage_root()), writes=not read_only)
     if transport is Transport.STDIO:
         _refuse_options_of_http(options, {"--host": host, "--port": port, "--allow-origin": allow_origin})
         _serve_stdio(options, memory, read_only)

@@ -1,13 +1,14 @@
 """Lines over two file descriptors, without ever blocking the event loop or the end of the process.
 
 A client that sends nothing, or takes nothing, leaves a call of the system waiting for ever. The threads here
-are daemons, which Python does not wait for, and they use descriptors rather than buffered files, which an
-ending Python would want to lock.
+are daemons, which Python does not wait for, and they use raw files rather than buffered ones, which an ending
+Python would want to lock.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -31,13 +32,12 @@ def claimed_standard_streams() -> Iterator[tuple[int, int]]:
     empty: the protocol alone is spoken on the two.
     """
     source, target = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
     try:
-        os.dup2(nothing, 0)
+        with io.FileIO(os.devnull) as nothing:
+            os.dup2(nothing.fileno(), 0)
         os.dup2(2, 1)
         yield source, target
     finally:
-        os.close(nothing)
         os.dup2(source, 0)
         os.dup2(target, 1)
         # They stay open: a thread may still wait on one, and its number must not come to mean another file.
@@ -78,9 +78,10 @@ class LineReader:
 
 
 def _lines_of(descriptor: int) -> Iterator[bytes | TooLong]:
+    source = io.FileIO(descriptor, closefd=False)
     parts: list[bytes] = []
     size = 0
-    while chunk := _chunk_of(descriptor):
+    while chunk := _chunk_of(source):
         *ended, rest = chunk.split(b"\n")
         for end in ended:
             size += len(end)
@@ -95,10 +96,10 @@ def _lines_of(descriptor: int) -> Iterator[bytes | TooLong]:
         yield b"".join(parts)
 
 
-def _chunk_of(descriptor: int) -> bytes:
+def _chunk_of(source: io.FileIO) -> bytes:
     """Returns what comes next; a broken connection ends as a closed one does."""
     try:
-        return os.read(descriptor, _CHUNK)
+        return source.read(_CHUNK) or b""
     except OSError:
         return b""
 
@@ -111,7 +112,7 @@ class LineWriter:
     """
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+        self._target = io.FileIO(descriptor, "w", closefd=False)
         self._loop = asyncio.get_running_loop()
         self._wanted = threading.Condition()
         self._next: tuple[bytes, Callable[[OSError | None], None]] | None = None
@@ -149,7 +150,7 @@ class LineWriter:
             try:
                 left = memoryview(line)
                 while left:
-                    left = left[os.write(self._descriptor, left) :]
+                    left = left[self._target.write(left) or 0 :]
             except OSError as raised:
                 error = raised
             with suppress(RuntimeError):  # the loop is closed
