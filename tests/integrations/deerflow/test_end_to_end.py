@@ -251,13 +251,17 @@ def test_a_store_of_deerflows_goes_over_and_back(tmp_path: Path) -> None:
 
 
 def test_facts_that_updates_of_the_model_change_keep_what_they_have(hosted: Hosted) -> None:
-    hosted.settings["backend_config"]["fact_eviction_policy"] = "hybrid-v1"  # the one that counts confirmations
+    hosted.settings["backend_config"]["fact_eviction_policy"] = (
+        "hybrid-v1"  # the one that counts confirmations
+    )
     manager = hosted.start()
     storage = manager._storage
     storage.upsert_fact(fact("fact_1", mood="good", topics=["tea"]), user_id="alice", agent_name="writer")
     gate = {"scope": "user", "reason": "said so again"}
     hosted.model.answer["factsToReinforce"] = [{"id": "fact_1", **gate}]
-    manager.add("thread-1", conversation("Yes, exactly right, I like tea"), agent_name="writer", user_id="alice")
+    manager.add(
+        "thread-1", conversation("Yes, exactly right, I like tea"), agent_name="writer", user_id="alice"
+    )
     assert manager.shutdown_flush(30)
     read = storage.get_fact("fact_1", user_id="alice", agent_name="writer")
     assert (read["confirmationCount"], read["revision"]) == (1, 2)
