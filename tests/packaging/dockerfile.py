@@ -57,7 +57,8 @@ def stages() -> list[Stage]:
     for line in joined.splitlines():
         word, _, rest = line.partition(" ")
         if word == "ARG" and not found:
-            arguments.update([rest.split("=", 1)])
+            name, _, value = rest.partition("=")
+            arguments[name] = value
         elif word == "FROM":
             base = re.sub(r"\$\{(\w+)\}", lambda match: arguments[match[1]], rest)
             found.append(Stage(base, []))

@@ -26,7 +26,7 @@ def lives(host: str, port: int, seconds: float = _SECONDS) -> str:
         connection.request("GET", "/healthz")
         status = connection.getresponse().status
     except (OSError, http.client.HTTPException) as error:
-        return f"no answer from {host}:{port}: {error or type(error).__name__}"
+        return f"no answer from {host}:{port}: {str(error) or type(error).__name__}"
     finally:
         connection.close()
     return "" if status == http.HTTPStatus.OK else f"{host}:{port} answers with status {status}"
