@@ -14,7 +14,7 @@ from tests.docs.blocks import RUN, SHOWN, blocks
 from tests.docs.execution import run_document
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("README*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 # How many blocks of a document are marked `<!-- not run: … -->`: a new one is a decision to be made here.

@@ -75,6 +75,13 @@ def test_pages_come_in_the_order_of_the_readme_and_none_is_left_out() -> None:
     assert flat(items)[2:5] == ["how-to/b.md", "how-to/a.md", "how-to/new.md"]
 
 
+@pytest.mark.parametrize("folder", ["tutorial", "how-to", "reference"])
+def test_the_table_of_the_readme_names_every_page(folder: str) -> None:
+    order = order_of((ROOT / "README.md").read_text("utf-8"))
+    names = [f"{folder}/{page.name}" for page in sorted((ROOT / "docs" / folder).glob("*.md"))]
+    assert [name for name in names if name not in order] == []
+
+
 def test_a_section_opens_with_what_its_pages_are() -> None:
     texts = {
         "index.md": "# All\n",
