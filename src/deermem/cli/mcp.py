@@ -122,7 +122,7 @@ def _serve_http(
         app = create_app(
             create_server(manager, scope_of_caller(agent), read_only=read_only),
             _verifier(options, authenticator),
-            port=listener.getsockname()[1],
+            address=listener.getsockname()[:2],
             only_loopback=not authenticator.identifying_headers,
             origins=origins or (),
             identifying_headers=authenticator.identifying_headers,

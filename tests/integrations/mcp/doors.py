@@ -140,14 +140,15 @@ def serving(
     only_loopback: bool = True,
     verifier: Callable[[HTTPConnection], Identity] = by_header,
     origins: tuple[str, ...] = (),
+    host: str = "127.0.0.1",
 ) -> Iterator[str]:
     """Serves a manager over HTTP while the block runs; gives the address."""
     started = threading.Event()
-    with closing(listener_on("127.0.0.1", 0)) as listener:
+    with closing(listener_on(host, 0)) as listener:
         app = create_app(
             create_server(manager, scope_of_caller(agent), read_only=read_only),
             verifier,
-            port=listener.getsockname()[1],
+            address=listener.getsockname()[:2],
             only_loopback=only_loopback,
             origins=origins,
         )

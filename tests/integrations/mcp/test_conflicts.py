@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client
 
-from deermem import DeerMem
+from deermem import DeerMem, MemoryRepository
+from deermem.model.fact import Fact
 from deermem.model.identity import Scope
 from tests.integrations.mcp.doors import Door, answer, serving
 from tests.support.stores import fact_path
@@ -120,6 +122,47 @@ def test_a_full_memory_says_what_went_and_what_was_not_stored(root: Path, other:
         assert [fact["id"] for fact in stored["evicted"]] == ids[:1]
         assert stored["evicted"][0]["content"] == "number 0"
     assert len(other.get_memory(user_id="alice")["facts"]) == 10
+
+
+class Interrupted(MemoryRepository):
+    """Lets somebody else act once, right after a fact was read."""
+
+    between: Callable[[], object] | None = None
+
+    def get_fact(self, scope: Scope, fact_id: str) -> Fact | None:
+        fact = super().get_fact(scope, fact_id)
+        act, self.between = self.between, None
+        if act is not None:
+            act()
+        return fact
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("memory_update", {"content": "Likes mate", "expected_revision": 1}),
+        ("memory_update", {"content": "Likes mate", "expected_text": "Likes tea"}),
+        ("memory_delete", {"expected_revision": 1}),
+    ],
+)
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_change_between_the_look_and_the_commit_is_not_lost(
+    root: Path, other: DeerMem, name: str, more: dict[str, Any], is_deleted: bool
+) -> None:
+    fact_id = created(other, "Likes tea")
+    repository = Interrupted(root)
+    with DeerMem(repository=repository) as manager, serving(manager) as url:
+        repository.between = (
+            (lambda: other.delete_fact(fact_id, user_id="alice"))
+            if is_deleted
+            else (lambda: other.update_fact(fact_id, content="Likes coffee", user_id="alice"))
+        )
+        told = Door(root, url=url).call(name, id=fact_id, **more)
+    if is_deleted:
+        assert told["outcome"] == "not_found"
+    else:
+        assert (told["outcome"], told["fact"]["content"]) == ("conflict", "Likes coffee")
+        assert content_of(other, fact_id) == "Likes coffee"
 
 
 @pytest.mark.parametrize("name", ["memory_update", "memory_delete"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -11,6 +13,7 @@ import pytest
 from mcp import Client
 
 from deermem import DeerMem
+from deermem.integrations.mcp.http import _names_of
 from tests.integrations.mcp.doors import PATIENCE, USER_HEADER, Door, answer, run, serving
 
 HEADERS = {
@@ -135,6 +138,20 @@ def test_pages_of_other_sites_are_kept_out(other: DeerMem, headers: dict[str, st
         port = str(httpx2.URL(url).port)
         named = {name: value.replace("{port}", port) for name, value in headers.items()}
         assert Raw(url).post(OPENING, **named).status_code == status
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the loopback interface has one address")
+@pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
+def test_another_address_of_the_loopback_interface_is_its_own_name(
+    root: Path, other: DeerMem, host: str
+) -> None:
+    with serving(other, host=host) as url:
+        assert Door(root, url=url).call("memory_status")["facts"] == 0
+
+
+def test_at_the_usual_port_its_name_needs_none() -> None:
+    assert "127.0.0.1" in _names_of("127.0.0.1", 80)
+    assert "127.0.0.1" not in _names_of("127.0.0.1", 8432)
 
 
 def test_a_server_for_authenticated_callers_may_have_any_name(other: DeerMem) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -221,6 +222,32 @@ def test_lines_that_are_no_messages_are_answered_and_the_next_is_served(root: Pa
         lines.send(b'{"jsonrpc":"2.0","id":79,"method":"memory/none"}')
         assert refused(lines) == (79, -32601)
         assert lines.answered(lines.call("memory_status"))["facts"] == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="asks a POSIX shell")
+def test_standard_error_may_be_closed(root: Path) -> None:
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"server/none"}\n'
+    ended = subprocess.run(
+        ["bash", "-c", f"{shlex.join(command())} 2>&-"],
+        check=True,
+        input=asked,
+        capture_output=True,
+        env=environment(root),
+    )
+    assert json.loads(ended.stdout)["error"]["code"] == -32601
+
+
+@pytest.mark.skipif(os.name == "nt", reason="asks a POSIX shell")
+def test_without_standard_input_it_says_so(root: Path) -> None:
+    ended = subprocess.run(
+        ["bash", "-c", f"{shlex.join(command())} <&-"],
+        check=False,
+        capture_output=True,
+        env=environment(root),
+    )
+    assert ended.returncode == 1
+    assert ended.stdout == b""
+    assert ended.stderr.startswith(b"Error: ")
 
 
 def test_options_of_http_are_refused(root: Path) -> None:

@@ -31,6 +31,7 @@ MAX_SESSIONS: Final = 1_000
 IDLE_SECONDS: Final = 1_800.0
 DEFAULT_SHUTDOWN_SECONDS: Final = 30.0
 
+_DEFAULT_PORT_OF_HTTP: Final = 80
 _THREADS: Final = 4
 _IDLE_CONNECTION_SECONDS: Final = 30
 _BACKLOG: Final = 2_048
@@ -40,7 +41,7 @@ def create_app(
     server: Server[Any],
     verifier: Verifier,
     *,
-    port: int,
+    address: tuple[str, int],
     only_loopback: bool,
     origins: Iterable[str] = (),
     identifying_headers: Iterable[str] = (),
@@ -50,13 +51,13 @@ def create_app(
     Args:
         server: What is served; its scopes must come from `scope_of_caller`.
         verifier: Says who makes a request.
-        port: Where it listens.
+        address: Where it listens, host and port.
         only_loopback: Whether the `Host` must name this machine, which keeps pages of other sites out that
             have their own name lead here.
         origins: Origins, such as `https://chat.example`, whose pages may send requests beside its own.
         identifying_headers: What callers are known by, for `Vary`.
     """
-    names = [f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"] if only_loopback else []
+    names = _names_of(*address) if only_loopback else []
     sessions = StreamableHTTPSessionManager(
         server,
         json_response=True,  # an event stream would be cut off when the server ends
@@ -86,6 +87,13 @@ def create_app(
         ],
         lifespan=lifespan,
     )
+
+
+def _names_of(host: str, port: int) -> list[str]:
+    """Returns what a client of this machine may call the server in `Host`."""
+    hosts = dict.fromkeys(["127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host])
+    with_port = [f"{name}:{port}" for name in hosts]
+    return [*with_port, *hosts] if port == _DEFAULT_PORT_OF_HTTP else with_port
 
 
 class Identification:

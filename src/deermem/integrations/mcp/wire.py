@@ -35,12 +35,20 @@ def claimed_standard_streams() -> Iterator[tuple[int, int]]:
     try:
         with io.FileIO(os.devnull) as nothing:
             os.dup2(nothing.fileno(), 0)
-        os.dup2(2, 1)
+        _lead_to_standard_error(1)
         yield source, target
     finally:
         os.dup2(source, 0)
         os.dup2(target, 1)
         # They stay open: a thread may still wait on one, and its number must not come to mean another file.
+
+
+def _lead_to_standard_error(descriptor: int) -> None:
+    try:
+        os.dup2(2, descriptor)
+    except OSError:  # it is closed
+        with io.FileIO(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), descriptor)
 
 
 class LineReader:
