@@ -30,34 +30,21 @@ SCRIPT: tuple[list[dict[str, Any]], ...] = (
     [{"command": "create", "path": "/memories/old", "file_text": ""}],
     [{"command": "delete", "path": "/memories/old"}],
 )
+LISTING = (
+    "Here're the files and directories up to 2 levels deep in /memories, "
+    "excluding hidden items and node_modules:\n0B\t/memories"
+)
+SNIPPET = (
+    "The memory file has been edited. "
+    "Here is the snippet showing the change (with line numbers):\n     1\tDrinks tea.\n     2\t"
+)
+CONTENT = (
+    "Here's the content of /memories/tea.md with line numbers:\n     1\tDrinks tea.\n     2\tGreen.\n     3\t"
+)
 RESULTS = [
-    [
-        (
-            (
-                "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and "
-                "node_modules:\n0B\t/memories"
-            ),
-            False,
-        )
-    ],
+    [(LISTING, False)],
     [("File created successfully at: /memories/tea.md", False)],
-    [
-        (
-            (
-                "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-                "     1\tDrinks tea.\n     2\t"
-            ),
-            False,
-        ),
-        ("The file /memories/tea.md has been edited.", False),
-        (
-            (
-                "Here's the content of /memories/tea.md with line numbers:\n"
-                "     1\tDrinks tea.\n     2\tGreen.\n     3\t"
-            ),
-            False,
-        ),
-    ],
+    [(SNIPPET, False), ("The file /memories/tea.md has been edited.", False), (CONTENT, False)],
     [("Successfully renamed /memories/tea.md to /memories/drinks/tea.md", False)],
     [
         ("The path /memories/tea.md does not exist. Please provide a valid path.", True),

@@ -94,7 +94,7 @@ class Memories:
         path = parse_path(_given(command, "path"))
         return self._change(lambda snapshot: plans.delete(snapshot, path), path.parts)
 
-    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> Work:
+    def move(self, command: BetaMemoryTool20250818RenameCommand) -> Work:
         """Moves a file or a directory."""
         old, new = parse_path(_given(command, "old_path")), parse_path(_given(command, "new_path"))
         return self._change(lambda snapshot: plans.rename(snapshot, old, new), new.parts)

@@ -70,7 +70,7 @@ class DeerMemMemoryTool(BetaAbstractMemoryTool):
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Moves a file or a directory."""
-        return self._run(self._memories.rename(command))
+        return self._run(self._memories.move(command))
 
     def clear_all_memory(self) -> str:
         """Deletes the agent's facts and the user's summaries; `deermem undo` takes it back."""
@@ -128,7 +128,7 @@ class AsyncDeerMemMemoryTool(BetaAsyncAbstractMemoryTool):
 
     async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Moves a file or a directory."""
-        return await self._run(self._memories.rename(command))
+        return await self._run(self._memories.move(command))
 
     async def clear_all_memory(self) -> str:
         """Deletes the agent's facts and the user's summaries; `deermem undo` takes it back."""
