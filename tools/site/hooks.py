@@ -47,3 +47,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             markdown = with_unreleased(markdown, ROOT / "changelog.d")
         markdown = with_site_links(generated.led(markdown, uri), uri, pages)
     return markdown
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """Says in which language a page is."""
+    if page.file.src_uri == ROOT_TEXTS["README_zh.md"]:
+        output = output.replace('<html lang="en"', '<html lang="zh"', 1)
+    return output

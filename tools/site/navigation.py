@@ -18,6 +18,7 @@ SECTIONS: Final = {
     "decisions": "Decisions",
     "project": "Project",
 }
+_TITLES: Final = {"zh.md": "中文"}  # its own title is that of the first page
 _NAMED: Final = re.compile(r"\]\(([^()\s#]+)(?:#[^()\s]*)?\)")
 
 
@@ -48,7 +49,7 @@ def navigation(pages: Collection[str], order: Sequence[str]) -> list[Any]:
         for folder in [*known, *rest]
         if "/" not in folder
     ]
-    return [top[0], *sections, *top[1:]]
+    return [top[0], *sections, *({_TITLES[uri]: uri} if uri in _TITLES else uri for uri in top[1:])]
 
 
 def _section(folder: str, folders: Iterable[str], pages: Iterable[str], rank: Any) -> list[Any]:

@@ -63,4 +63,4 @@ def _flat(items: Sequence[object]) -> Iterator[str]:
             yield item
         elif isinstance(item, dict):
             for inner in item.values():
-                yield from _flat(inner)
+                yield from [inner] if isinstance(inner, str) else _flat(inner)
