@@ -19,6 +19,7 @@ URIS = {
     "how-to/b.md",
     "reference/x.md",
     "decisions/index.md",
+    "internals/x.svg",
 }
 
 
@@ -38,6 +39,8 @@ def flat(items: list[object]) -> list[object]:
         ("internals/architecture.md", "[a](docs/how-to/a.md)", "[a](../how-to/a.md)"),
         ("how-to/a.md", "[home](../../README.md)", "[home](../index.md)"),
         ("how-to/a.md", "[b](b.md)", "[b](b.md)"),
+        ("index.md", "![chart](docs/internals/x.svg)", "![chart](internals/x.svg)"),
+        ("how-to/a.md", "[example](../../examples/x/README.md)", "example"),
         ("how-to/a.md", "[source](../../src/deermem/errors.py)", "source"),
         (
             "how-to/a.md",

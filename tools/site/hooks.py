@@ -42,7 +42,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if uri in ("index.md", "zh.md") or uri.startswith("tutorial/"):
         page.meta["hide"] = ["navigation"]  # it would be a list of one
     if page.file.generated_by is None or page.file.abs_src_path is not None:
-        pages = {file.src_uri for file in files.documentation_pages()}
+        pages = {file.src_uri for file in files}
         if uri == ROOT_TEXTS["CHANGELOG.md"]:
             markdown = with_unreleased(markdown, ROOT / "changelog.d")
         markdown = with_site_links(generated.led(markdown, uri), uri, pages)

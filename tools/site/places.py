@@ -26,7 +26,7 @@ ROOT_TEXTS: Final = {
 _REPOSITORY_PATHS: Final = {uri: path for path, uri in ROOT_TEXTS.items()}
 
 _FENCED: Final = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*$", re.MULTILINE | re.DOTALL)
-_LINK: Final = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]`]|`[^`]*`)*)\]\((?P<target>[^()\s]+)\)")
+_LINK: Final = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]`]|`[^`]*`)*)\]\((?P<target>[^()\s]+)\)")
 _FOREIGN: Final = re.compile(r"[a-z][a-z0-9+.-]*:|//|#")
 
 
@@ -35,7 +35,8 @@ def uri_of(path: str) -> str:
     if path in ROOT_TEXTS:
         return ROOT_TEXTS[path]
     inside = path.removeprefix(DOCS)
-    return inside if inside.endswith(".md") else f"{inside.rstrip('/')}/{INDEX}"
+    is_file = "." in posixpath.basename(inside)
+    return inside if is_file else f"{inside.rstrip('/')}/{INDEX}"
 
 
 def path_of(uri: str) -> str:
@@ -56,7 +57,7 @@ def with_site_links(text: str, page: str, pages: Collection[str]) -> str:
     Args:
         text: The Markdown of the page.
         page: Its place on the site.
-        pages: The places of all pages.
+        pages: The places of all pages and pictures.
     """
     folder = posixpath.dirname(path_of(page))
 
@@ -68,7 +69,7 @@ def with_site_links(text: str, page: str, pages: Collection[str]) -> str:
         uri = uri_of(path)
         if uri not in pages:
             return link["text"]
-        return f"[{link['text']}]({relative(uri, page)}{hash_sign}{anchor})"
+        return f"{link['image']}[{link['text']}]({relative(uri, page)}{hash_sign}{anchor})"
 
     return outside_of_code(text, lambda part: _LINK.sub(told, part))
 
