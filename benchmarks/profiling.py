@@ -3,8 +3,7 @@
     python -m benchmarks.profiling update 500                  under `strace -c -f`, `perf` and the like
     python -m benchmarks.profiling update 500 --functions      where Python spends the time, by pyinstrument
 
-What is outside of the repetitions (building the store) is done in another process, so that a tracer that
-follows no forks sees the work alone.
+The store is built and removed in other processes, so that a tracer that follows no forks sees the work alone.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from itertools import cycle, repeat
+from itertools import count, cycle, repeat
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, Final
 
 from benchmarks.children import in_fresh_process
 from benchmarks.client import ask, request
-from benchmarks.rows.migrating import migrate
 from benchmarks.samples import build_scope, fact_id, new_contents
-from benchmarks.samples_v1 import build_version_1
+from benchmarks.samples_v1 import build_version_1, scope_of
 from benchmarks.serving import MEMORY, USER, server
 from deermem import MemoryRepository, Scope
 
@@ -64,8 +63,8 @@ def _document(root: Path, times: int) -> Step:
 def _migrate(root: Path, times: int) -> Step:
     """P10: migrates as many users as there are repetitions, each of them once."""
     in_fresh_process(build_version_1, root, range(times), _FACTS_OF_USER)
-    once = iter([True])
-    return lambda: migrate(root, 1) if next(once, False) else None
+    repository, users = MemoryRepository(root), count()
+    return lambda: repository.migrate(scope_of(next(users)).user.raw)
 
 
 WORKS: Final = {"update": _update, "cold": _cold, "document": _document, "migrate": _migrate}
@@ -98,17 +97,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--functions", action="store_true", help="tell the dearest functions (pyinstrument)")
     parser.add_argument("--dir", type=Path, default=Path(), help="a folder on the disk to measure")
     options = parser.parse_args(arguments)
-    with TemporaryDirectory(dir=options.dir) as folder:
-        step = WORKS[options.work](Path(folder), options.times)
-        if not options.functions:
+    folder = Path(mkdtemp(dir=options.dir))
+    try:
+        step = WORKS[options.work](folder, options.times)
+        if options.functions:
+            _profile(step, options.times)
+        else:
             _repeat(step, options.times)
-            return 0
-        profiler = import_module("pyinstrument").Profiler(interval=0.0005)
-        with profiler:
-            _repeat(step, options.times)
+    finally:
+        in_fresh_process(rmtree, folder)
+    return 0
+
+
+def _profile(step: Step, times: int) -> None:
+    profiler = import_module("pyinstrument").Profiler(interval=0.0005)
+    with profiler:
+        _repeat(step, times)
     for share, name in by_function(profiler.last_session, 25):
         sys.stdout.write(f"{share:6.1%}  {name}\n")
-    return 0
 
 
 if __name__ == "__main__":

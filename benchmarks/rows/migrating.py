@@ -133,7 +133,7 @@ def _memory(bench: Bench, users: int, facts: int) -> Result:
     return Result(
         "P10",
         f"memory of the process after {users:,} users were migrated",
-        f"after {users // 4:,} of them",
+        f"after {users // 2:,} of them",
         late,
         early,
         Spread(ratio, ratio, ratio),
@@ -143,13 +143,13 @@ def _memory(bench: Bench, users: int, facts: int) -> Result:
 
 
 def resident_while_migrating(root: Path, users: int, facts: int) -> tuple[int, int]:
-    """Migrates a store; returns the size of the process after a quarter of the users and after all."""
+    """Migrates a store; returns the size of the process after half of the users and after all."""
     build_version_1(root, range(users), facts)
     sizes: list[int] = []
     done = count(1)
 
     def look() -> None:
-        if next(done) in {max(users // 4, 1), users}:
+        if next(done) in {max(users // 2, 1), users}:
             gc.collect()
             sizes.append(resident_bytes())
 
