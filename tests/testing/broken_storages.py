@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from deermem import (
     ANYTHING,
@@ -29,6 +29,7 @@ from deermem import (
     InvalidInputError,
     ManifestConflict,
     MemoryRepository,
+    RebuildReport,
     Scope,
     Snapshot,
     Summaries,
@@ -39,6 +40,7 @@ from deermem.model import plans
 from deermem.model.identity import AgentName, FactId, UserId
 from deermem.model.manifest import Manifest
 from deermem.model.summaries import Section
+from deermem.repository import MigrationReport
 from deermem.storage.transaction import Committed
 from deermem.storage.view import View
 from deermem.testing.storage_samples import HERE, OTHER_AGENT, bucket_of, fact_file
@@ -465,6 +467,12 @@ class NotesEveryReading(MemoryRepository):
         return super().get_summaries(user_id)
 
 
+@breaks("test_several_agents_are_read_at_one_revision")
+class ReadsTheFirstAgentTwice(MemoryRepository):
+    def snapshots(self, scopes: Sequence[Scope]) -> list[Snapshot]:
+        return [super().snapshots(scopes)[0]] * len(scopes)
+
+
 @breaks("test_pages_follow_one_another_in_the_order_of_ids")
 class RepeatsTheLastOfAPage(MemoryRepository):
     def list_facts(self, scope: Scope, **options: Any) -> FactPage:
@@ -545,6 +553,12 @@ class TellsTheAdapterNothing(MemoryRepository):
         return self._delta(committed)
 
 
+@breaks("test_an_index_that_is_built_anew_holds_what_is_stored")
+class BuildsNoIndex(MemoryRepository):
+    def rebuild_index(self, scopes: Iterable[Scope]) -> RebuildReport:
+        return RebuildReport(supported=True)
+
+
 @breaks("test_an_adapter_is_asked_when_somebody_searches")
 class SearchesBySubstring(SearchesDifferently):
     def answer(self, query: str, scopes: list[Scope], options: dict[str, Any]) -> list[Hit]:
@@ -614,6 +628,18 @@ class ForgetsWhatItRead(MemoryRepository):
         return super().upsert_fact(scope, draft, **expected)
 
 
+@breaks("test_an_edit_by_hand_can_be_made_a_commit")
+class AdoptsWhatItKnew(MemoryRepository):
+    def adopt_fact(self, scope: Scope, fact_id: str) -> Delta:
+        return Delta(self.reload(scope).revision, "")
+
+
+@breaks("test_a_migration_can_be_asked_for")
+class LeavesMigrationsToReads(MemoryRepository):
+    def migrate(self, user_id: str | None, **options: Any) -> MigrationReport:
+        return MigrationReport()
+
+
 @breaks("test_a_memory_of_version_1_is_read_and_its_file_kept")
 class MigratesWithoutBackup(MemoryRepository):
     def snapshot(self, scope: Scope) -> Snapshot:
@@ -664,6 +690,29 @@ class ReadsOnlyItsOwn(MemoryRepository):
         found = super().snapshot(scope)
         only = found.revision == 1 and not self.wrote and found.facts and found.facts[0].id == "full"
         return Snapshot.of(scope, found.manifest, ()) if only else found
+
+
+@breaks("test_what_another_program_commits_is_seen_at_once")
+class KnowsOnlyItsOwnCommits(MemoryRepository):
+    latest: ClassVar[dict[tuple[str, str], Snapshot]] = {}
+
+    def snapshot(self, scope: Scope) -> Snapshot:
+        key = (self.storage_root, str(scope))
+        if key not in self.latest:
+            found = super().snapshot(scope)
+            if not found.revision:
+                return found
+            self.latest[key] = found
+        return self.latest[key]
+
+    def reload(self, scope: Scope, *, accept_root: bool = True) -> Snapshot:
+        self.latest.pop((self.storage_root, str(scope)), None)
+        return super().reload(scope, accept_root=accept_root)
+
+    def _told(self, user: UserId, committed: Committed) -> Delta:
+        for key in [key for key in self.latest if key[0] == self.storage_root]:
+            self.latest.pop(key, None)
+        return super()._told(user, committed)
 
 
 @breaks("test_a_check_of_the_files_finds_nothing")
@@ -765,6 +814,15 @@ class KnowsNoManager(MemoryRepository):
         raise NotImplementedError("snapshot_since")
 
 
+@breaks("test_a_manager_tells_what_goes_wrong_in_its_own_words")
+class HasWordsOfItsOwn(MemoryRepository):
+    def reload(self, scope: Scope, *, accept_root: bool = True) -> Snapshot:
+        try:
+            return super().reload(scope, accept_root=accept_root)
+        except Corruption as error:
+            raise RuntimeError("the store is broken") from error
+
+
 @breaks("test_closing_closes_the_adapter", also=["test_it_closes_itself_at_the_end_of_a_with_block"])
 class LeavesTheAdapterOpen(MemoryRepository):
     def close(self) -> None:
@@ -774,6 +832,7 @@ class LeavesTheAdapterOpen(MemoryRepository):
 @breaks(  # whatever closes it closes it once more at the end
     "test_closing_twice_is_no_error",
     also=[
+        "test_a_manager_tells_what_goes_wrong_in_its_own_words",
         "test_a_manager_works_on_it",
         "test_a_storage_that_is_opened_later_sees_everything",
         "test_closing_closes_the_adapter",

@@ -39,6 +39,7 @@ from deermem.testing.extraction_samples import (
     state_of,
     stored,
     texts_of,
+    warnings_of_extraction,
 )
 
 ASKERS: tuple[dict[str, Any], ...] = (
@@ -85,8 +86,11 @@ class ExtractionHookContract(ABC):
         return outcome[0]
 
     def _tell(self, manager: DeerMem, messages: Sequence[Any], thread_id: str = THREAD) -> None:
-        manager.add(thread_id, messages, user_id=USER)
-        require(manager.shutdown_flush(self.patience), f"nothing came of it within {self.patience} s")
+        """Hands a conversation over as a host does; fails with the reason if the manager gives it up."""
+        with warnings_of_extraction() as warnings:
+            manager.add(thread_id, messages, user_id=USER)
+            require(manager.shutdown_flush(self.patience), f"nothing came of it within {self.patience} s")
+        require(not warnings, f"the manager says: {'; '.join(warnings)}")
 
     def test_a_manager_takes_it(self) -> None:
         with allowed("DeerMem(extraction_hook=…)"), manager_with(self.make_hook()):
@@ -169,9 +173,10 @@ class ExtractionHookContract(ABC):
         def work(worker: int) -> list[str]:
             request = request_of(self.conversation(), user_id=f"user-{worker}")
             start.wait(self.patience)
-            proposal = hook(request)
-            start.wait(self.patience)
-            return texts_of(proposal)
+            try:
+                return texts_of(hook(request))
+            finally:  # no thread ends before each has called, so that they are as many as it seems
+                start.wait(self.patience)
 
         with allowed("a call from several threads"), ThreadPoolExecutor(THREADS) as pool:
             found = list(pool.map(work, range(THREADS)))

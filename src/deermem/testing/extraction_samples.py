@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from deermem.compat import snapshot_document
-from deermem.manager import DeerMem, ExtractionHook, ExtractionRequest
+from deermem.manager import DeerMem, ExtractionHook, ExtractionRequest, extraction
 from deermem.model.fact import FactDraft
 from deermem.model.identity import Scope
 from deermem.repository import MemoryRepository
@@ -139,6 +140,23 @@ def manager_with(hook: ExtractionHook, *known: str) -> Iterator[DeerMem]:
             store.upsert_fact(Scope.of(USER), FactDraft(text, id=f"known_{n}", confidence=0.6))
         with DeerMem(repository=store, extraction_hook=hook) as manager:
             yield manager
+
+
+@contextmanager
+def warnings_of_extraction() -> Iterator[list[str]]:
+    """Collects what the manager logs of conversations that it gives up."""
+    told: list[str] = []
+
+    class Collecting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append(record.getMessage())
+
+    logger, handler = logging.getLogger(extraction.__name__), Collecting(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield told
+    finally:
+        logger.removeHandler(handler)
 
 
 def stored(manager: DeerMem) -> dict[str, str]:

@@ -60,6 +60,17 @@ class ReadRules(StorageRules):
             new = sorted({*Path(storage.storage_root).rglob("*")} - {*before})
             require(not new, f"reading makes {[path.name for path in new]}")
 
+    def test_several_agents_are_read_at_one_revision(self) -> None:
+        with self._root() as opened:
+            storage = opened()
+            for n, scope in enumerate((HERE, OTHER_AGENT)):
+                storage.upsert_fact(scope, make_draft("x", f"fact {n}"))
+            found = storage.snapshots([HERE, OTHER_AGENT])
+            with refused(InvalidInputError, "snapshots of two users at once"):
+                storage.snapshots([HERE, OTHER_USER])
+        told = [(contents(snapshot), snapshot.revision) for snapshot in found]
+        require(told == [(["fact 0"], 2), (["fact 1"], 2)], f"two agents read as {told}")
+
     def test_pages_follow_one_another_in_the_order_of_ids(self) -> None:
         with self._root() as opened:
             storage = opened()
@@ -145,6 +156,19 @@ class ReadRules(StorageRules):
             known = sorted(fact_id for _, fact_id in index.known)
         require(known == ["y", "z"], f"after x, y, z were written and x deleted, the adapter knows {known}")
 
+    def test_an_index_that_is_built_anew_holds_what_is_stored(self) -> None:
+        index = RememberingIndex()
+        with self._root() as opened:
+            storage = opened(retrieval_adapter=index)
+            for fact_id in ("x", "y"):
+                storage.upsert_fact(HERE, make_draft(fact_id))
+            storage.clear_index([HERE])
+            cleared = len(index.known)
+            storage.rebuild_index([HERE])
+            known = sorted(fact_id for _, fact_id in index.known)
+        require(cleared == 0, f"of an index that was cleared {cleared} facts are left")
+        require(known == ["x", "y"], f"built anew, it knows {known}")
+
     def test_an_adapter_is_asked_when_somebody_searches(self) -> None:
         with self._root() as opened:
             storage = opened(retrieval_adapter=RememberingIndex())
@@ -229,6 +253,26 @@ class PlaceRules(StorageRules):
             with refused(FactConflict, "an update of a file that was edited since"):
                 storage.upsert_fact(HERE, read.draft(content="drinks cocoa"), expected=read)
             require(b"drinks mate" in path.read_bytes(), "the edit is gone")
+
+    def test_an_edit_by_hand_can_be_made_a_commit(self) -> None:
+        with self._root() as opened:
+            storage = opened()
+            storage.upsert_fact(HERE, make_draft("x", "drinks tea"))
+            path = fact_file(storage, "x")
+            write_file(path, path.read_bytes().replace(b"drinks tea", b"drinks mate"))
+            storage.adopt_fact(HERE, "x")
+            found = fact_at(opened(), "x")
+        told = (found.content, found.revision)
+        require(told == ("drinks mate", 2), f"the adopted fact is {told[0]!r} at revision {told[1]}")
+
+    def test_a_migration_can_be_asked_for(self) -> None:
+        with self._root() as opened:
+            storage = opened()
+            write_manifest(storage, VERSION_1)
+            planned, report = storage.plan_migration(HERE.user.raw), storage.migrate(HERE.user.raw)
+            again = storage.migrate(HERE.user.raw)
+        told = (planned.needed, planned.migrated, report.migrated, again.migrated)
+        require(told == (True, False, True, False), f"planned, migrated and again: it tells {told}")
 
     def test_a_memory_of_version_1_is_read_and_its_file_kept(self) -> None:
         with self._root() as opened:

@@ -10,7 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from deermem.config import DeerMemConfig
-from deermem.errors import FactConflict, InvalidInputError, LockTimeout
+from deermem.errors import (
+    FactConflict,
+    InvalidInputError,
+    LockTimeout,
+    MemoryConflictError,
+    MemoryCorruptionError,
+)
 from deermem.maintenance.check import check_store
 from deermem.maintenance.findings import Severity
 from deermem.manager import DeerMem
@@ -30,6 +36,7 @@ from deermem.testing.storage_samples import (
     StorageRules,
     bucket_of,
     contents,
+    fact_file,
     make_draft,
     plain,
 )
@@ -78,6 +85,17 @@ class SharingRules(StorageRules):
             plain(storage).upsert_fact(HERE, FULL)
             found = storage.snapshot(HERE).facts
         require([fact.draft() for fact in found] == [FULL], f"it reads {found}")
+
+    def test_what_another_program_commits_is_seen_at_once(self) -> None:
+        with self._root() as opened:
+            storage = opened()
+            storage.upsert_fact(HERE, make_draft("x"))
+            storage.snapshot(HERE)
+            plain(storage).upsert_fact(HERE, make_draft("x", "changed"), expected=1)
+            found = contents(storage.snapshot(HERE))
+            require(found == ["changed"], f"after another program's commit there is {found}")
+            with refused(FactConflict, "an update at the revision before that"):
+                storage.upsert_fact(HERE, make_draft("x", "late"), expected=1)
 
     def test_a_check_of_the_files_finds_nothing(self) -> None:
         with self._root() as opened:
@@ -227,6 +245,15 @@ class SettingRules(StorageRules):
             require(found == [fact_id], f"a search finds {found}")
             document = manager.delete_fact(str(fact_id), user_id="alice")
             require((document["facts"], document["revision"]) == ([], 3), f"the document is {document}")
+
+    def test_a_manager_tells_what_goes_wrong_in_its_own_words(self) -> None:
+        with self._root() as opened, DeerMem({}, repository=opened()) as manager:
+            manager.run_on_store(lambda storage: storage.upsert_fact(HERE, make_draft("x")))
+            with refused(MemoryConflictError, "a stale write through a manager"):
+                manager.run_on_store(lambda storage: storage.upsert_fact(HERE, make_draft("x"), expected=7))
+            write_file(fact_file(manager.repository, "x"), b"no fact at all")
+            with refused(MemoryCorruptionError, "a damaged file, read through a manager"):
+                manager.reload_memory(user_id="alice")
 
     def test_closing_closes_the_adapter(self) -> None:
         index = RememberingIndex()
