@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import EllipsisType
 
 import pytest
 from hypothesis import example, given
@@ -90,7 +91,7 @@ def test_a_key_that_looks_like_the_id_of_another_address_is_not_that_address() -
 def test_a_layout_finds_user_agent_and_rest(
     layout: Sequence[str], namespace: tuple[str, ...], user: str, agent: str | None, rest: tuple[str, ...]
 ) -> None:
-    place = Layout(layout, None, None).place(namespace)
+    place = Layout(layout).place(namespace)
     assert place is not None
     assert (place.scope, place.rest) == (Scope.of(user, agent), rest)
 
@@ -125,6 +126,13 @@ def test_a_store_of_one_user_takes_any_namespace(tmp_path: Path) -> None:
         assert [fact["content"] for fact in memory["facts"]] == ["x"]
 
 
+def test_a_store_without_users_has_the_memory_in_the_storage_root(tmp_path: Path) -> None:
+    with DeerMemStore(tmp_path, layout=(), user_id=None) as store:
+        store.put(("docs",), "k", {"content": "x"})
+        assert [item.key for item in store.search(())] == ["k"]
+    assert (tmp_path / "memory.json").is_file()
+
+
 def test_no_search_looks_at_several_users_unless_that_was_allowed(tmp_path: Path) -> None:
     with DeerMemStore(tmp_path) as store:
         store.put(("alice",), "k", {"content": "x"})
@@ -151,15 +159,18 @@ def test_users_with_the_same_keys_do_not_see_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("layout", "user_id", "agent_name"),
     [
-        (("{user}", "{user}"), None, None),
+        (("{user}", "{user}"), ..., None),
         (("{user}",), "alice", None),
-        (("{user}", "{agent}"), None, "writer"),
+        (("{user}",), None, None),
+        (("{user}", "{agent}"), ..., "writer"),
         (("",), "alice", None),
-        ("{user}", None, None),
+        ("{user}", ..., None),
+        (("memories",), ..., None),
+        ((), ..., None),
     ],
 )
 def test_a_layout_that_contradicts_itself_is_refused(
-    tmp_path: Path, layout: Sequence[str], user_id: str | None, agent_name: str | None
+    tmp_path: Path, layout: Sequence[str], user_id: str | EllipsisType | None, agent_name: str | None
 ) -> None:
     with pytest.raises(InvalidInputError):
         DeerMemStore(tmp_path, layout=layout, user_id=user_id, agent_name=agent_name)

@@ -90,6 +90,12 @@ def test_a_tuple_becomes_a_list_as_in_stores_that_write_json(store: DeerMemStore
     assert store.get(("alice",), "k").value == {"pair": [1, [2]]}  # type: ignore[union-attr]
 
 
+def test_many_long_topics_are_part_of_the_value_alone(store: DeerMemStore) -> None:
+    value = {"content": "x", "topics": [f"{number} {'x' * 900}" for number in range(900)]}
+    store.put(("alice",), "k", value)
+    assert store.get(("alice",), "k").value == value  # type: ignore[union-attr]
+
+
 def _nested(depth: int) -> Any:
     value: Any = 1
     for _ in range(depth):

@@ -34,7 +34,7 @@ from deermem.model.identity import Scope
 from deermem.repository import MemoryRepository
 from deermem.storage.view import View
 
-MAX_SEEN: Final = 200
+MAX_SEEN: Final = 1_000
 
 Work = Callable[[MemoryRepository], str]
 
@@ -50,7 +50,7 @@ class Memories:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._seen: OrderedDict[Parts, str] = OrderedDict()
+        self._seen: OrderedDict[Parts, bytes] = OrderedDict()
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> Work:
         """Lists a directory or shows the lines of a file."""
@@ -130,7 +130,7 @@ class Memories:
     def _saw(self, parts: Parts, text: str | None) -> None:
         self._seen.pop(parts, None)
         if text is not None:
-            self._seen[parts] = text
+            self._seen[parts] = plans.digest(text)
         while len(self._seen) > MAX_SEEN:
             self._seen.popitem(last=False)
 

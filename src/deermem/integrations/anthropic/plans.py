@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from deermem.integrations.anthropic.answers import (
     already_exists,
@@ -81,7 +82,7 @@ def str_replace(snapshot: Snapshot, path: MemoryPath, old: str, new: str) -> Pla
     return Planned(_edit(snapshot, file, text), snippet(text, place), text)
 
 
-def insert(snapshot: Snapshot, path: MemoryPath, line: int, text: str, seen: str | None) -> Planned:
+def insert(snapshot: Snapshot, path: MemoryPath, line: int, text: str, seen: bytes | None) -> Planned:
     """Inserts lines after a line.
 
     Args:
@@ -89,12 +90,12 @@ def insert(snapshot: Snapshot, path: MemoryPath, line: int, text: str, seen: str
         path: Which file.
         line: After which line; 0 is before the first.
         text: The lines; whether the last ends in a line feed makes no difference within the file.
-        seen: The text that the line number was counted in, where it is known.
+        seen: The digest of the text that the line number was counted in, where it is known.
     """
     file = Contents(snapshot).file(path)
     if file is None:
         raise does_not_exist(path.shown)
-    if seen is not None and seen != file.text:
+    if seen is not None and seen != digest(file.text):
         raise refusal(
             f"Error: {path.shown} was changed since it was viewed, so the line number may mean another "
             "line. View it again before you insert."
@@ -161,6 +162,11 @@ def clear(snapshot: Snapshot) -> Planned:
     nothing = SummaryPatch(dict.fromkeys(SUMMARY_FILES.values(), Section()))
     changes = ChangeSet(clears=frozenset([snapshot.scope.agent]), summaries=nothing, keeps="clear")
     return Planned(changes, "All memory cleared")
+
+
+def digest(text: str) -> bytes:
+    """Returns what stands for a text that the model saw."""
+    return sha256(text.encode()).digest()
 
 
 def _check_place(contents: Contents, path: MemoryPath) -> None:

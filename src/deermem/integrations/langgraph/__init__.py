@@ -12,6 +12,7 @@ except ImportError as error:
         'deermem.integrations.langgraph needs LangGraph: pip install "deermem[langgraph]"'
     ) from error
 
+from deermem.integrations.langgraph.namespaces import label_of
 from deermem.integrations.langgraph.store import DeerMemStore
 
-__all__ = ["DeerMemStore"]
+__all__ = ["DeerMemStore", "label_of"]

@@ -171,8 +171,8 @@ def own_fields(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _topics(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise InvalidInputError("topics", "must be a list of strings")
+    if not isinstance(value, list) or len(_dump(value)) > _MAX_FRONT_CHARACTERS:
+        raise InvalidInputError("topics", "must be a short list of strings")
     return check_texts("topics", value)
 
 

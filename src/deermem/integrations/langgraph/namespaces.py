@@ -23,6 +23,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from types import EllipsisType
 from typing import Final
 
 from langgraph.store.base import InvalidNamespaceError
@@ -75,23 +76,34 @@ class Layout:
 
     Args:
         labels: What the first labels are: `"{user}"`, `"{agent}"`, or fixed text.
-        user_id: The user of every namespace, for a layout without `"{user}"`.
+        user_id: The user of every namespace, for a layout without `"{user}"`; `None` is the one user of a
+            store without users.
         agent_name: The agent of every namespace, for a layout without `"{agent}"`.
 
     Raises:
         InvalidInputError: The layout contradicts itself.
     """
 
-    def __init__(self, labels: Sequence[str], user_id: str | None, agent_name: str | None) -> None:
+    def __init__(
+        self,
+        labels: Sequence[str],
+        user_id: str | EllipsisType | None = ...,
+        agent_name: str | None = None,
+    ) -> None:
         if isinstance(labels, str) or not all(isinstance(label, str) and label for label in labels):
             raise InvalidInputError("layout", "must be a sequence of non-empty labels")
         self.labels: Final = tuple(labels)
-        for label, given, name in ((USER, user_id, "user_id"), (AGENT, agent_name, "agent_name")):
+        for label, given, name in (
+            (USER, user_id is not ..., "user_id"),
+            (AGENT, agent_name is not None, "agent_name"),
+        ):
             if self.labels.count(label) > 1:
                 raise InvalidInputError("layout", f"has {label} more than once")
-            if label in self.labels and given is not None:
+            if label in self.labels and given:
                 raise InvalidInputError(name, f"is given, and the layout has {label}")
-        self._user = None if USER in self.labels else UserId.parse(user_id)
+        if USER not in self.labels and isinstance(user_id, EllipsisType):
+            raise InvalidInputError("user_id", f"is required: the layout has no {USER}")
+        self._user = None if isinstance(user_id, EllipsisType) else UserId.parse(user_id)
         self._agent = None if AGENT in self.labels else parse_agent_name(agent_name)
 
     def place(self, namespace: Labels) -> Place | None:

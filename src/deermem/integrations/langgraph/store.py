@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from types import EllipsisType
 from typing import Self
 
 from langgraph.store.base import BaseStore, Op, Result
@@ -20,7 +21,8 @@ class DeerMemStore(BaseStore):
     Args:
         manager: Where to keep them; or the path of a storage root, whose manager `close` then closes.
         layout: What the first labels of a namespace are: `"{user}"`, `"{agent}"`, or fixed text.
-        user_id: The user of all namespaces, for a layout without `"{user}"`.
+        user_id: The user of all namespaces, for a layout without `"{user}"`; `None` is the one user of a
+            store without users.
         agent_name: The agent of all namespaces, for a layout without `"{agent}"`.
         across_users: Whether a search or a list of namespaces that names no user may look at all of them.
 
@@ -35,7 +37,7 @@ class DeerMemStore(BaseStore):
         manager: DeerMem | str | os.PathLike[str],
         *,
         layout: Sequence[str] = (USER,),
-        user_id: str | None = None,
+        user_id: str | EllipsisType | None = ...,
         agent_name: str | None = None,
         across_users: bool = False,
     ) -> None:
