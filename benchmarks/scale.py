@@ -21,6 +21,11 @@ class Scale:
     limit: int
     settles: bool = True
 
+    @property
+    def long_rounds(self) -> int:
+        """How often a row is measured whose round takes half a minute and more."""
+        return min(self.rounds, 5)
+
     def sized(self, count: int) -> int:
         """Returns a number of facts or users at this scale."""
         return min(count, self.limit)

@@ -149,7 +149,7 @@ def _calls(operation: str, facts: int) -> int:
         return 20
     if CLOCKS[operation] is WALL or operation == "open and read all":
         return 1
-    return 20 if facts < _LARGE else 4 if facts == _LARGE else 1
+    return max(min(20, 5_000 // facts), 2 if facts <= _LARGE else 1)
 
 
 def costs(
@@ -169,7 +169,7 @@ def costs(
             samples = max(scale.samples // (1 + facts // (500 if writes else 100)), _fewest(operation, facts))
             medians = interleave(
                 [work.side(operation) for work in works],
-                rounds=scale.rounds if facts < _LARGE else min(scale.rounds, 5),
+                rounds=scale.rounds if facts < _LARGE else scale.long_rounds,
                 samples=min(samples, scale.samples),
                 calls=_calls(operation, facts),
                 clock=CLOCKS[operation],

@@ -66,14 +66,14 @@ def migrate(root: Path, jobs: int, progress: Callable[[], object] = lambda: None
 def measure(bench: Bench) -> Iterator[Result]:
     """Measures a portion of the users in each round, and the memory of a process that migrates all."""
     facts = bench.scale.sized(_FACTS)
-    users = max(bench.scale.sized(_USERS * _FACTS) // facts // bench.scale.rounds, _JOBS)
+    users = max(bench.scale.sized(_USERS * _FACTS) // facts // bench.scale.long_rounds, _JOBS)
     found: dict[str, Rounds] = {}
-    for number in range(bench.scale.rounds):
+    for number in range(bench.scale.long_rounds):
         part = range(number * users, (number + 1) * users)
         for name, run in _sides(number % 2 == 1):
             with bench.folder() as folder:
                 found.setdefault(name, []).append(run(bench, Portion(folder, part, facts)))
-    total = users * bench.scale.rounds
+    total = users * bench.scale.long_rounds
     work = f"migration of {total:,} users with {facts} facts each, a portion of {users} a round"
     yield Result.timed("P10", work, _FLOOR, found["store 1"], found["floor 1"], bar=2.0)
     store, floor = (_scaling(found, name) for name in ("store", "floor"))

@@ -63,7 +63,7 @@ def measure(bench: Bench) -> Iterator[Result]:
             "floor": OwnFloor(folder / "floor"),
         }
         bench.settle()
-        for _ in range(bench.scale.rounds):
+        for _ in range(bench.scale.long_rounds):
             for name, work in works.items():
                 for writers in (1, _WRITERS):
                     run = write_together(work, writers, bench.scale.seconds / 2)

@@ -43,7 +43,7 @@ def measure(bench: Bench) -> Iterator[Result]:
         work = Updates(folder / "store", tuple(build_scope(folder / "store", _SCOPE, 100)))
         bench.settle()
         runs: dict[int, list[Writing]] = {writers: [] for writers in _WRITERS}
-        for _ in range(bench.scale.rounds):
+        for _ in range(bench.scale.long_rounds):
             for writers in _WRITERS:
                 runs[writers].append(write_together(work, writers, bench.scale.seconds))
     alone = [run.rate for run in runs[1]]
