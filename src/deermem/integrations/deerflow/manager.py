@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from types import new_class
 from typing import Any, Final
 
+from deermem.integrations.deerflow.opening import note_ignored_adapter
+
 STORAGE_PATH: Final = "deermem.integrations.deerflow.DeerMemStorage"
 _OWN: Final = ("", "file")
 _DOCUMENT: Final = """Is DeerFlow's memory manager over DeerMem's files.
@@ -50,7 +52,5 @@ def with_storage(backend_config: Mapping[str, Any] | None) -> dict[str, Any]:
     named = config.get("storage_class") or ""
     if named not in (*_OWN, STORAGE_PATH):
         _log.warning("storage_class %r is ignored: DeerMemManager stores with %s", named, STORAGE_PATH)
-    adapter = config.get("retrieval_adapter")
-    if adapter:
-        _log.info("retrieval_adapter %r is ignored: DeerMem searches its own facts by substring", adapter)
+    note_ignored_adapter(config.get("retrieval_adapter") or "")
     return {**config, "storage_class": STORAGE_PATH, "retrieval_adapter": ""}

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from deermem.config import read_environment
 from deermem.errors import CommitInDoubt, DeerMemError, InvalidInputError
 from deermem.integrations.deerflow.changes import FullSave, read_change_set, read_full_save
 from deermem.integrations.deerflow.hints import Hints
 from deermem.integrations.deerflow.host import Host
+from deermem.integrations.deerflow.opening import note_ignored_adapter, open_host_repository
 from deermem.integrations.deerflow.search import Searching
 from deermem.integrations.deerflow.values import (
     Document,
@@ -32,26 +32,6 @@ from deermem.repository import MemoryRepository
 from deermem.storage.view import View
 
 _log = logging.getLogger(__name__)
-_noted: Final[set[str]] = set()
-
-
-def open_host_repository(config: Any) -> MemoryRepository:
-    """Opens the store that DeerFlow's configuration names."""
-    settings = read_environment()
-    return MemoryRepository(
-        settings.storage_path(config.storage_path or None),
-        lock_timeout=config.file_lock_timeout_seconds,
-        manifest_filename=config.manifest_filename,
-        strict_user_scope=config.strict_user_scope,
-        undo_days=settings.undo_days,
-    )
-
-
-def note_ignored_adapter(name: str) -> None:
-    """Says once that DeerFlow's retrieval adapter is not used."""
-    if name and name not in _noted:
-        _noted.add(name)
-        _log.info("retrieval_adapter %r is ignored: DeerMem searches its own facts by substring", name)
 
 
 class StorageMethods(Searching):
