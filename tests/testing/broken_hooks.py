@@ -13,8 +13,12 @@ NOTE = "note: "
 
 
 class Hook:
-    """Keeps every rule: takes what the user says after `note: ` for a fact."""
+    """Keeps every rule: takes what the user says after `note: ` for a fact.
 
+    `patience` is for the contract: on a busy machine only a hook that hangs may come to its end.
+    """
+
+    patience = 60.0
     confidence: Any = 0.9
 
     def __call__(self, request: ExtractionRequest) -> Mapping[str, Any] | None:
@@ -180,11 +184,9 @@ class ReadsEachThreadOnce(Hook):
         return super().texts(request)
 
 
-@breaks(
-    "test_a_long_conversation_comes_to_an_end",
-    also=["test_a_long_conversation_pushes_out_nothing_that_is_known"],
-)
+@breaks("test_a_long_conversation_comes_to_an_end", also=None)
 class Hangs(Hook):
+    patience = 0.5
     go_on = threading.Event()
 
     def texts(self, request: ExtractionRequest) -> list[str]:

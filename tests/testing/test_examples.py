@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ def run(command: Sequence[str | Path], directory: Path, *paths: Path) -> str:
             **{name: value for name, value in os.environ.items() if not name.startswith("DEERMEM_")},
             "PYTHONPATH": os.pathsep.join(map(str, (*paths, ROOT / "src"))),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "TMPDIR": str(directory),
+            "TMPDIR": tempfile.gettempdir(),
         },
         capture_output=True,
         text=True,

@@ -26,7 +26,7 @@ class TestHook(ExtractionHookContract):
 
 def contract_for(hook: type[Hook]) -> ExtractionHookContract:
     class Contract(TestHook):
-        patience = 0.5
+        patience = hook.patience
 
         def make_hook(self) -> ExtractionHook:
             return hook()

@@ -56,7 +56,7 @@ class ExtractionHookContract(ABC):
     Each test builds its hook with `make_hook`. `patience` is how long one call may take, in seconds.
     """
 
-    patience: ClassVar[float] = 10.0
+    patience: ClassVar[float] = 30.0
 
     @abstractmethod
     def make_hook(self) -> ExtractionHook:
