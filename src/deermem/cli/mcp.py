@@ -84,7 +84,8 @@ def mcp(
         _serve_stdio(options, memory, read_only)
     else:
         where = (host or DEFAULT_HOST, DEFAULT_PORT if port is None else port)
-        _serve_http(options, memory, _auth_settings(options, config, memory), where, allow_origin, read_only)
+        origins = _checked_origins(allow_origin or [])
+        _serve_http(options, memory, _auth_settings(options, config, memory), where, origins, read_only)
 
 
 def _serve_stdio(options: ScopeOptions, memory: DeerMemConfig, read_only: bool) -> None:
@@ -104,15 +105,19 @@ def _serve_http(
     memory: DeerMemConfig,
     auth: AuthSettings,
     where: tuple[str, int],
-    origins: list[str] | None,
+    origins: list[str],
     read_only: bool,
 ) -> None:
-    from deermem.gateway.auth import make_authenticator
+    from deermem.gateway.auth import Mode, make_authenticator
+    from deermem.gateway.auth.token_file import TokenFile
     from deermem.integrations.mcp import create_server, scope_of_caller
     from deermem.integrations.mcp.http import HttpServer, create_app, listener_on, url_of
     from deermem.manager import DeerMem
 
     authenticator = make_authenticator(auth)
+    if auth.mode is Mode.TOKEN and not TokenFile(auth.token_file).read().entries:
+        options.out.note(f"There are no tokens in {os.path.abspath(auth.token_file)}: nobody will be let in.")
+        options.out.hint("`deermem token create` makes one")
     authenticator.allows_listening_on(where[0])
     agent = options.scope.agent if options.agent else None
     root = os.path.realpath(memory.storage_root())
@@ -124,7 +129,7 @@ def _serve_http(
             _verifier(options, authenticator),
             address=listener.getsockname()[:2],
             only_loopback=not authenticator.identifying_headers,
-            origins=origins or (),
+            origins=origins,
             identifying_headers=authenticator.identifying_headers,
         )
         url = url_of(listener)
@@ -133,6 +138,15 @@ def _serve_http(
             options.out.show({"url": url}, lines=[f"Serving {root} on {url}"], brief=[url])
 
         HttpServer(app, protocol=_protocol()).run_on(listener, announce)
+
+
+def _checked_origins(origins: list[str]) -> list[str]:
+    from deermem.gateway.browser import parse_origin
+
+    for origin in origins:
+        if parse_origin(origin) is None:
+            raise UsageError(f"{origin!r} is no origin, such as https://chat.example")
+    return origins
 
 
 def _listening(listen: Any, where: tuple[str, int]) -> socket.socket:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from deermem import DeerMem
 from deermem.model.identity import Scope
@@ -211,6 +214,41 @@ def test_nobody_is_served_beyond_this_machine_without_authentication(root: Path)
     for host in ("0.0.0.0", "::", ""):  # noqa: S104 - to be refused
         told = refused(root, "--transport", "http", "--host", host or "0.0.0.0", "--port", "0")  # noqa: S104
         assert "reachable from other machines" in told
+
+
+@pytest.mark.parametrize("origin", ["chat.example", "https://chat.example/", "*", "null"])
+def test_what_is_no_origin_is_not_allowed_as_one(root: Path, origin: str) -> None:
+    assert "is no origin" in refused(root, "--transport", "http", "--allow-origin", origin)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows kills")
+def test_a_second_signal_does_not_wait_and_is_no_failure(root: Path, other: DeerMem) -> None:
+    other.create_fact("first", user_id="alice")
+    with served(root) as server:
+
+        async def add(client: Client) -> None:
+            with other.repository.engine.maintenance(Scope.of("alice").user):
+                adding = asyncio.ensure_future(client.call_tool("memory_add", {"content": "second"}))
+                for _ in range(20):  # so that it has been sent
+                    await answer(client, "memory_status")
+                server.process.terminate()
+                await asyncio.to_thread(wait_until_closed, server.url)
+                server.process.terminate()
+                with pytest.raises(MCPError):
+                    await adding
+
+        with suppress(ExceptionGroup):  # of a client that says goodbye to nobody
+            server.door.use(add)
+        assert server.process.wait(PATIENCE) == 0, server.log
+        assert "Traceback" not in server.log
+
+
+def wait_until_closed(url: str) -> None:
+    """Waits until a server takes no new connections."""
+    parts = httpx2.URL(url)
+    with suppress(OSError):
+        while True:
+            socket.create_connection((parts.host, parts.port or 0), timeout=PATIENCE).close()
 
 
 def test_a_user_is_not_named_where_callers_are_authenticated(root: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any, Final
@@ -16,14 +14,12 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
-from starlette.requests import HTTPConnection
-from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from deermem.integrations.mcp.identity import KnownUser, NotLetIn, Verifier
+from deermem.integrations.mcp.identity import Verifier
+from deermem.integrations.mcp.layers import CutShort, Identification, OwnOrigin, PrivateAnswers
 
 PATH: Final = "/mcp"
 MAX_BODY: Final = 4 * 1_024 * 1_024
@@ -32,7 +28,6 @@ IDLE_SECONDS: Final = 1_800.0
 DEFAULT_SHUTDOWN_SECONDS: Final = 30.0
 
 _DEFAULT_PORT_OF_HTTP: Final = 80
-_THREADS: Final = 4
 _IDLE_CONNECTION_SECONDS: Final = 30
 _BACKLOG: Final = 2_048
 
@@ -81,6 +76,7 @@ def create_app(
     return Starlette(
         routes=[Route(PATH, endpoint=endpoint, methods=["POST", "DELETE"])],
         middleware=[
+            Middleware(CutShort),
             Middleware(PrivateAnswers, identifying_headers=tuple(identifying_headers)),
             Middleware(OwnOrigin, origins=frozenset(origins)),
             Middleware(Identification, verifier=verifier),
@@ -94,89 +90,6 @@ def _names_of(host: str, port: int) -> list[str]:
     hosts = dict.fromkeys(["127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host])
     with_port = [f"{name}:{port}" for name in hosts]
     return [*with_port, *hosts] if port == _DEFAULT_PORT_OF_HTTP else with_port
-
-
-class Identification:
-    """Finds out who makes a request before anything of it is read (pure ASGI).
-
-    Args:
-        app: What to protect.
-        verifier: Says who calls; runs in threads of its own, since a disk that hangs must not stop the loop.
-    """
-
-    def __init__(self, app: ASGIApp, *, verifier: Verifier) -> None:
-        self._app = app
-        self._verifier = verifier
-        self._executor = ThreadPoolExecutor(_THREADS, "deermem-identification")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, or answers it."""
-        if scope["type"] == "http":
-            loop = asyncio.get_running_loop()
-            try:
-                caller = await loop.run_in_executor(self._executor, self._verifier, HTTPConnection(scope))
-            except NotLetIn as refused:
-                answer = JSONResponse({"detail": refused.detail}, refused.status, dict(refused.headers))
-                await answer(scope, receive, send)
-                return
-            scope["user"] = KnownUser(caller)
-        await self._app(scope, receive, send)
-
-
-class OwnOrigin:
-    """Refuses requests of pages of another origin (pure ASGI).
-
-    Args:
-        app: What to protect.
-        origins: Origins that are let in beside the server's own.
-    """
-
-    def __init__(self, app: ASGIApp, *, origins: frozenset[str]) -> None:
-        self._app = app
-        self._origins = origins
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, or answers it."""
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            hosts = headers.getlist("host")
-            own = {f"{scope['scheme']}://{host}" for host in hosts}
-            if len(hosts) != 1:
-                answer = JSONResponse({"detail": "Exactly one Host header is needed."}, 400)
-                await answer(scope, receive, send)
-                return
-            if not set(headers.getlist("origin")) <= own | self._origins:
-                answer = JSONResponse({"detail": "Pages of another origin are refused."}, 403)
-                await answer(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-class PrivateAnswers:
-    """Marks every answer as one caller's own (pure ASGI).
-
-    Args:
-        app: Whose answers to mark.
-        identifying_headers: What a caller is known by.
-    """
-
-    def __init__(self, app: ASGIApp, *, identifying_headers: tuple[str, ...]) -> None:
-        self._app = app
-        self._headers = [(b"x-content-type-options", b"nosniff")]
-        if identifying_headers:
-            self._headers.append((b"vary", ", ".join(identifying_headers).encode("latin-1")))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on and marks its answer."""
-
-        async def send_marked(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                names = {name for name, _ in message["headers"]}
-                private = [] if b"cache-control" in names else [(b"cache-control", b"private, no-store")]
-                message["headers"] = [*message["headers"], *self._headers, *private]
-            await send(message)
-
-        await self._app(scope, receive, send_marked if scope["type"] == "http" else send)
 
 
 class HttpServer(uvicorn.Server):
