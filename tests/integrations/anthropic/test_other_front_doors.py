@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deermem import DeerMem, FactDraft, Scope, Source
+from deermem.format.strict_json import dump_compact
 from deermem.integrations.anthropic import DeerMemMemoryTool
 from deermem.model.fact import ExtraField
 from tests.integrations.anthropic.calls import call, listed, text_of
@@ -166,7 +167,7 @@ def test_an_edit_is_of_the_text_as_it_is_under_the_lock(tmp_path: Path) -> None:
 
 def test_edits_by_several_tools_at_once_are_all_there(tmp_path: Path) -> None:
     def work(number: int) -> None:
-        with DeerMem({"storage_path": str(tmp_path)}) as manager:
+        with DeerMem({"storage_path": str(tmp_path), "file_lock_timeout_seconds": 120}) as manager:
             tool = DeerMemMemoryTool(manager, user_id="alice")
             for turn in range(5):
                 answer = call(
@@ -194,11 +195,13 @@ def test_an_edit_by_hand_is_kept_and_edited_further(tool: DeerMemMemoryTool, tmp
     assert text_of(tool, "/memories/a") == "1, by hand\n"
 
 
-@pytest.mark.parametrize("entry", ['"text"', '{"path":3}', '{"path":"b"}', '{"path":"../x"}', '{"after":[]}'])
+@pytest.mark.parametrize(
+    "entry", [{"path": "b"}, "text", "{'path':3}", "{'path':'b'}", "{'path':'../x'}", "{'after':[]}"]
+)
 def test_an_entry_that_is_not_this_facts_counts_for_nothing(
-    manager: DeerMem, tool: DeerMemMemoryTool, entry: str
+    manager: DeerMem, tool: DeerMemMemoryTool, entry: object
 ) -> None:
-    write(manager, "Drinks tea", extra=(ExtraField("memoryFile", entry),))
+    write(manager, "Drinks tea", extra=(ExtraField("memoryFile", dump_compact(entry)),))
     assert listed(tool) == ["/memories/facts/", TEA]
     assert text_of(tool, TEA) == "Drinks tea"
 

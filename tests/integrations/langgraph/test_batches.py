@@ -95,7 +95,9 @@ def test_one_get_reads_one_fact_of_many(tmp_path: Path) -> None:
 
 def test_writers_from_many_threads_and_stores_lose_nothing(tmp_path: Path) -> None:
     def work(number: int) -> None:
-        with DeerMemStore(tmp_path) as store:
+        patient = {"storage_path": str(tmp_path), "file_lock_timeout_seconds": 120}
+        with DeerMem(patient) as manager:
+            store = DeerMemStore(manager)
             for turn in range(5):
                 store.batch(
                     [

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deermem import DeerMem, FactDraft, MemoryConflictError, Scope, Source
+from deermem.format.strict_json import dump_compact
 from deermem.integrations.langgraph import DeerMemStore
 from deermem.model.fact import ExtraField
 
@@ -134,18 +135,20 @@ def test_a_fact_edited_by_hand_is_not_overwritten_unseen(
 @pytest.mark.parametrize(
     "entry",
     [
-        '"text"',
-        '{"namespace":"x","key":"k"}',
-        '{"namespace":[1],"key":"k"}',
-        '{"namespace":[],"key":1}',
-        '{"namespace":["n"],"key":"other"}',
-        '{"namespace":[],"key":"fact_1","value":3}',
+        {"namespace": [], "key": "fact_1"},
+        "text",
+        "{'namespace':'x','key':'k'}",
+        "{'namespace':[1],'key':'k'}",
+        "{'namespace':[],'key':1}",
+        "{'namespace':['n'],'key':'other'}",
+        "{'namespace':[],'key':'fact_1','value':3}",
+        "[" * 5_000,
     ],
 )
 def test_an_entry_that_is_not_this_facts_counts_for_nothing(
-    manager: DeerMem, store: DeerMemStore, entry: str
+    manager: DeerMem, store: DeerMemStore, entry: object
 ) -> None:
-    write(manager, "fact_1", "Drinks tea", extra=(ExtraField("langgraph", entry),))
+    write(manager, "fact_1", "Drinks tea", extra=(ExtraField("langgraph", dump_compact(entry)),))
     found = store.get(("alice",), "fact_1")
     assert found is not None
     assert found.value["content"] == "Drinks tea"

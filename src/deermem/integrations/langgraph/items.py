@@ -14,13 +14,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from deermem.errors import InvalidInputError
-from deermem.format.strict_json import dump_compact
+from deermem.integrations.front_matter import (
+    edges_of,
+    entry_field,
+    entry_of,
+    surrounded,
+    with_entry,
+)
 from deermem.integrations.langgraph.namespaces import Labels, candidates, fact_id_of
 from deermem.model.fact import ExtraField, Fact, FactDraft
 from deermem.model.identity import FactId, Scope
@@ -37,7 +42,6 @@ from deermem.model.timestamps import parse_timestamp
 EXTRA_KEY: Final = "langgraph"
 TEXT_FIELDS: Final = ("content", "text", "memory")
 MAX_DEPTH: Final = 100
-_MAX_FRONT_DEPTH: Final = 40
 _MAX_FRONT_CHARACTERS: Final = 16_000
 
 
@@ -56,10 +60,10 @@ class Draft:
 
     def over(self, fact: Fact) -> FactDraft:
         """Proposes the value in place of a fact's; what the value does not speak of stays."""
-        kept = {field.key: field for field in fact.extra}
-        kept[EXTRA_KEY] = self.extra
         title = {} if self.title is None else {"title": self.title}
-        return fact.draft(content=self.content, extra=tuple(kept.values()), **title, **self.own)
+        return fact.draft(
+            content=self.content, extra=with_entry(fact, EXTRA_KEY, self.extra), **title, **self.own
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,8 @@ class Stored:
     @classmethod
     def of(cls, fact: Fact) -> Stored:
         """Reads a fact's entry; one that is not of this fact's id counts for nothing."""
-        entry = next((json.loads(field.json) for field in fact.extra if field.key == EXTRA_KEY), None)
-        if not isinstance(entry, dict):
+        entry = entry_of(fact, EXTRA_KEY)
+        if entry is None:
             return cls(fact, (), fact.id, None, None)
         rest, key, user = entry.get("namespace", []), entry.get("key"), entry.get("user")
         labels = isinstance(rest, list) and all(isinstance(label, str) for label in rest)
@@ -97,7 +101,7 @@ class Stored:
         return parse_timestamp(self.fact.updated_at, "updatedAt")
 
     def value(self) -> dict[str, Any]:
-        """Returns the value, as a new dictionary."""
+        """Returns the value: a dictionary of this object's own, which may be handed out once."""
         fact = self.fact
         if self.entry is None:
             return {
@@ -107,10 +111,10 @@ class Stored:
                 "topics": [*fact.topics],
                 "source": str(fact.source),
             }
-        value: dict[str, Any] = deepcopy(self.entry.get("value", {}))
+        value: dict[str, Any] = self.entry.get("value", {})
         field = self.entry.get("text")
         if isinstance(field, str):
-            value[field] = f"{_edge(self.entry, 'before')}{fact.content}{_edge(self.entry, 'after')}"
+            value[field] = surrounded(self.entry, fact.content)
         else:
             value = _json_object(fact.content)
         for name, wanted in own_fields(value).items():
@@ -144,16 +148,14 @@ def draft_of(rest: Labels, key: str, value: Mapping[str, Any], user_label: str) 
     field = next((name for name in TEXT_FIELDS if _is_text(plain.get(name))), None)
     if field is not None:
         content = plain[field].strip()
-        before, _, after = plain[field].partition(content)
         others = {name: item for name, item in plain.items() if name != field}
-        edges = {name: edge for name, edge in (("before", before), ("after", after)) if edge}
-        in_front = {**entry, "text": field, **edges, "value": others}
+        in_front = {**entry, "text": field, **edges_of(plain[field], content), "value": others}
         if _fits_front_matter(in_front):
-            return Draft(content, ExtraField(EXTRA_KEY, dump_compact(in_front)), own)
+            return Draft(content, entry_field(EXTRA_KEY, in_front), own)
     content = _dump(plain, indent=2)
     if check_utf8("value", content) > MAX_CONTENT_BYTES:
         raise InvalidInputError("value", f"is larger than {MAX_CONTENT_BYTES:,} bytes as JSON")
-    return Draft(content, ExtraField(EXTRA_KEY, dump_compact(entry)), own, _title_of(key))
+    return Draft(content, entry_field(EXTRA_KEY, entry), own, _title_of(key))
 
 
 def own_fields(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,11 +206,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _edge(entry: Mapping[str, Any], name: str) -> str:
-    edge = entry.get(name, "")
-    return edge if isinstance(edge, str) else ""
-
-
 def _json_object(content: str) -> dict[str, Any]:
     """Reads a content that was written as JSON; one that no longer is becomes a text."""
     try:
@@ -219,12 +216,7 @@ def _json_object(content: str) -> dict[str, Any]:
 
 
 def _fits_front_matter(entry: Mapping[str, Any]) -> bool:
-    return len(_dump(entry)) <= _MAX_FRONT_CHARACTERS and _depth(entry) <= _MAX_FRONT_DEPTH
-
-
-def _depth(value: Any) -> int:
-    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return 1 + max(map(_depth, items), default=0)
+    return len(_dump(entry)) <= _MAX_FRONT_CHARACTERS
 
 
 def _dump(value: Any, *, indent: int | None = None) -> str:
