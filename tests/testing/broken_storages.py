@@ -365,6 +365,12 @@ class ClearsTheDefaultAgentOnly(MemoryRepository):
         return super().clear(HERE) if self.snapshot(OTHER_AGENT).facts else super().clear_all(user_id)
 
 
+@breaks("test_the_revision_of_the_last_clear_is_told")
+class ForgetsWhenItCleared(MemoryRepository):
+    def cleared_at(self, scope: Scope) -> int:
+        return 0
+
+
 @breaks("test_what_a_clear_deleted_can_be_taken_back")
 class KeepsNoSafetyCopies(MemoryRepository):
     def __init__(self, root: Path, **settings: Any) -> None:

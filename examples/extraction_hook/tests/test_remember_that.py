@@ -54,6 +54,8 @@ class TestWithAModel(TestRememberThat):
         ("Thanks! Don't forget that I am in Oslo.", ["I am in Oslo"]),
         ("Keep in mind that I never eat nuts! Bye.", ["I never eat nuts"]),
         ("Remember that A is B. Remember that C is D.", ["A is B", "C is D"]),
+        ("Remember that the project uses Python 3.12.", ["the project uses Python 3.12"]),
+        ("Before I go, please remember that A is B.", ["A is B"]),
         ("Do you remember the tea?", []),
         ("I remember that day.", []),
         ("Remember that", []),

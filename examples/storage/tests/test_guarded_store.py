@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,14 @@ def test_a_secret_is_known_wherever_it_stands(secret: str) -> None:
 @pytest.mark.parametrize("text", ["", "Drinks tea.", "The key is under the mat.", "Uses ask-me-anything."])
 def test_a_harmless_text_is_no_secret(text: str) -> None:
     assert kind_of_secret(text) is None
+
+
+@pytest.mark.parametrize("piece", ["eyJ-", "eyJaaaaaaaaaa.", "-----BEGIN ", "sk-", "A", " "])
+def test_a_large_text_takes_no_time(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    began = time.process_time()
+    kind_of_secret(text)
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("field", ["content", "title", "source_error", "category", "topics"])

@@ -72,6 +72,10 @@ HOSTILE_TEXTS: Final = (
     "{0} %s ${x} {{y}} \\N",
     "\r\n\r\n---\nid: x\n---\n",
     "(" * 20_000,
+    # Patterns that look at a run again from each of its characters take hours for these.
+    "\n" * 100_000,
+    " " * 100_000,
+    "a, " * 50_000,
     "word " * 300_000,
 )
 

@@ -83,6 +83,19 @@ class SetRules(StorageRules):
         require(left == [0, 0, 1], f"of one fact in three scopes each there are {left}")
         require(texts == ["", "tea"], f"the summaries of both users are {texts}")
 
+    def test_the_revision_of_the_last_clear_is_told(self) -> None:
+        with self._root() as opened:
+            storage = opened()
+            for scope in (HERE, OTHER_AGENT):
+                storage.upsert_fact(scope, make_draft("x"))
+            never = storage.cleared_at(HERE)
+            storage.clear(HERE)
+            agents = (storage.cleared_at(HERE), storage.cleared_at(OTHER_AGENT))
+            storage.clear_all(HERE.user.raw)
+            both = (opened().cleared_at(HERE), opened().cleared_at(OTHER_AGENT))
+        told = (never, *agents, *both)
+        require(told == (0, 3, 0, 4, 4), f"before, after a clear, after a clear of all it tells {told}")
+
     def test_what_a_clear_deleted_can_be_taken_back(self) -> None:
         with self._root() as opened:
             storage = opened(undo_days=7)

@@ -14,9 +14,12 @@ __all__ = ["RememberThat", "requests_in"]
 MAX_STATEMENT: Final = 400
 MAX_STATEMENTS: Final = 10
 
+# Sentences first: a pattern for whole texts would look at a run of blanks again from each of them.
+_END_OF_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _REQUEST = re.compile(
-    r"(?:^|[.!?\n]\s*|,\s*)(?:please,?\s+)?(?:remember|note|keep in mind|don't forget)(?:\s+that|\s*:)\s+"
-    r"(?P<statement>[^.!?\n]{3,400})",
+    r"\s{0,9}(?:[^,]{1,40},\s)?(?:please,?\s)?"
+    r"(?:remember|note|keep in mind|don't forget)(?:\sthat\s|\s?:\s)"
+    r"(?P<statement>\S.{2,})",
     re.IGNORECASE,
 )
 _CATEGORIES: Final = {
@@ -33,7 +36,9 @@ FindStatements = Callable[[Sequence[str]], Sequence[str]]
 
 def requests_in(texts: Sequence[str]) -> list[str]:
     """Returns what these texts ask to remember, in the user's own words."""
-    return [match["statement"].strip() for text in texts for match in _REQUEST.finditer(text)]
+    sentences = [sentence for text in texts for sentence in _END_OF_SENTENCE.split(text)]
+    found = [_REQUEST.match(sentence) for sentence in sentences]
+    return [match["statement"].rstrip(".!? ") for match in found if match]
 
 
 class RememberThat:

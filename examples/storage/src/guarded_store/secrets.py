@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+# A token begins where a run of its characters does: so each run is looked at once, however long it is.
 _KINDS: Final = {
-    "a private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
+    "a private key": re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"),
     "an access key of AWS": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    "a token of GitHub": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,})"),
-    "a token of Slack": re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10,}"),
-    "an API key": re.compile(r"\bsk-[A-Za-z0-9_-]{20,}"),
-    "a signed token": re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
+    "a token of GitHub": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{60})"),
+    "a token of Slack": re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10}"),
+    "an API key": re.compile(r"\bsk-[\w-]{20}"),
+    "a signed token": re.compile(r"(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10}"),
 }
 
 
