@@ -35,6 +35,22 @@ def test_the_manual_page_names_every_option_of_a_command(page: str, command: Com
     assert [name for name in named if escaped(name) not in found] == []
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_manual_page_says_what_the_help_says(page: str, command: Command) -> None:
+    def said(source: str) -> str:
+        return " ".join(re.sub(r"\\f[BIR]|\\&", "", source).split())
+
+    shared = page.partition('.SH "OPTIONS OF MOST COMMANDS"')[2]
+    found = said(section(page, command)) + said(shared)
+    told = [command.help, *(option.help for option in command.options)]
+    missing = [
+        each
+        for each in told
+        if said("\n".join(text(each.replace("\n\n", " ")))) not in found.replace(" .PP", "")
+    ]
+    assert missing == []
+
+
 def test_the_manual_page_names_every_exit_code(page: str) -> None:
     codes = page.partition('.SH "EXIT STATUS"')[2]
     assert [int(code) for code in re.findall(r"^\.TP\n\\fB(\d+)\\fR$", codes, re.MULTILINE)] == sorted(

@@ -54,6 +54,10 @@ def test_a_link_leads_to_where_the_page_is_on_the_site(page: str, written: str, 
     assert with_site_links(written, page, URIS) == (written if shown is None else shown)
 
 
+def test_a_link_that_leads_nowhere_is_left_for_the_strict_build() -> None:
+    assert with_site_links("[x](nowhere.md)", "how-to/a.md", URIS, lambda _: False) == "[x](nowhere.md)"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_page_has_one_place_on_the_site(page: Path) -> None:
     path = page.relative_to(ROOT).as_posix()

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
 import deermem
 from deermem import DeerMemConfig
 from deermem.cli.command_tree import command_tree
@@ -82,6 +84,7 @@ def expected_anchors() -> Iterator[tuple[str, str]]:
     yield from (("reference/code/settings/index.html", name) for name in settings())
 
 
+@pytest.mark.timeout(600)
 def test_the_site_is_built_strictly_and_tells_of_everything(tmp_path: Path) -> None:
     site = tmp_path / "site"
     built(site)

@@ -45,7 +45,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         pages = {file.src_uri for file in files}
         if uri == ROOT_TEXTS["CHANGELOG.md"]:
             markdown = with_unreleased(markdown, ROOT / "changelog.d")
-        markdown = with_site_links(generated.led(markdown, uri), uri, pages)
+        markdown = with_site_links(
+            generated.led(markdown, uri), uri, pages, exists=lambda path: (ROOT / path).exists()
+        )
     return markdown
 
 

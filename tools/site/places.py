@@ -49,15 +49,19 @@ def relative(uri: str, page: str) -> str:
     return posixpath.relpath(uri, posixpath.dirname(page) or ".")
 
 
-def with_site_links(text: str, page: str, pages: Collection[str]) -> str:
+def with_site_links(
+    text: str, page: str, pages: Collection[str], exists: Callable[[str], bool] = lambda _: True
+) -> str:
     """Returns a document with its links as they are on the site.
 
-    What is in the repository but not on the site, such as source code, is named and not linked.
+    What is in the repository but not on the site, such as source code, is named and not linked. What is
+    nowhere stays as it is, for MkDocs to find.
 
     Args:
         text: The Markdown of the page.
         page: Its place on the site.
         pages: The places of all pages and pictures.
+        exists: Tells whether the repository has a path.
     """
     folder = posixpath.dirname(path_of(page))
 
@@ -68,7 +72,7 @@ def with_site_links(text: str, page: str, pages: Collection[str]) -> str:
         path = posixpath.normpath(posixpath.join(folder, target))
         uri = uri_of(path)
         if uri not in pages:
-            return link["text"]
+            return str(link["text"] if exists(path) else link[0])
         return f"{link['image']}[{link['text']}]({relative(uri, page)}{hash_sign}{anchor})"
 
     return outside_of_code(text, lambda part: _LINK.sub(told, part))
