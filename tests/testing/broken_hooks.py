@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from deermem import ExtractionRequest
+from tests.testing.planted import Planted
 
 NOTE = "note: "
 
@@ -41,25 +42,8 @@ class Hook:
         return message["content"] if isinstance(message.get("content"), str) else ""
 
 
-class Broken(NamedTuple):
-    """A hook, and the rules that it breaks besides the one that it stands for; `None`: any."""
-
-    hook: type[Hook]
-    also: frozenset[str] | None
-
-
-BROKEN: dict[str, Broken] = {}
-
-
-def breaks(test: str, *, also: Iterable[str] | None = ()) -> Any:
-    """Registers the hook below as one that this test refuses."""
-
-    def register(hook: type[Hook]) -> type[Hook]:
-        assert test not in BROKEN
-        BROKEN[test] = Broken(hook, None if also is None else frozenset(also))
-        return hook
-
-    return register
+BROKEN: Planted[type[Hook]] = Planted()
+breaks = BROKEN.breaks
 
 
 @breaks("test_a_manager_takes_it", also=None)

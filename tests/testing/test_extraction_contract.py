@@ -36,13 +36,13 @@ def contract_for(hook: type[Hook]) -> ExtractionHookContract:
 
 @pytest.mark.parametrize("rule", BROKEN)
 def test_a_hook_that_breaks_a_rule_fails_the_test_of_that_rule(rule: str) -> None:
-    assert broken_rules(contract_for(BROKEN[rule].hook), [rule]) == {rule}
+    assert broken_rules(contract_for(BROKEN[rule].thing), [rule]) == {rule}
 
 
 @pytest.mark.parametrize("rule", [rule for rule, broken in BROKEN.items() if broken.also is not None])
 def test_a_hook_that_breaks_a_rule_fails_no_other_test(rule: str) -> None:
     broken = BROKEN[rule]
-    assert broken_rules(contract_for(broken.hook), RULES) == {rule, *(broken.also or ())}
+    assert broken_rules(contract_for(broken.thing), RULES) == {rule, *(broken.also or ())}
 
 
 def test_every_rule_has_a_hook_that_breaks_it() -> None:
