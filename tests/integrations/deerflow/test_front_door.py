@@ -81,6 +81,13 @@ def test_the_manager_stores_with_deermem_and_keeps_its_configuration(tmp_path: P
     manager.close()
 
 
+def test_a_manager_that_is_made_by_itself_keeps_its_configuration(tmp_path: Path) -> None:
+    config = {"storage_path": str(tmp_path), "retrieval_adapter": "fts5"}
+    manager = library.front_door.DeerMemManager(backend_config=config)
+    assert manager.backend_config == config
+    manager.close()
+
+
 @pytest.mark.parametrize("config", [None, {}])
 def test_the_manager_needs_no_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Any

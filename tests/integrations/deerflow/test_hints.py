@@ -58,6 +58,7 @@ def test_nobody_who_looks_for_hints_makes_any(storage: Any, tmp_path: Path) -> N
     assert storage.get_fact_usage(**WHO) == {}
     storage.record_fact_accesses([], **WHO)
     storage.record_fact_accesses(["fact_9"], **WHO)
+    assert not place(tmp_path).exists()
     storage.clear_fact_metadata(**WHO)
     storage.clear_fact_metadata(**WHO, fact_ids=["fact_1"])
     assert not place(tmp_path).exists()
