@@ -21,7 +21,7 @@ from deermem import (
 from deermem.model import plans
 from deermem.model.identity import FactId, UserId
 from deermem.storage.view import View
-from deermem.testing.storage_samples import HERE, OTHER_AGENT, bucket_of
+from deermem.testing.storage_samples import HERE, OTHER_USER, bucket_of
 from tests.testing.planted import Planted
 
 BROKEN: Planted[type[MemoryRepository]] = Planted()
@@ -69,7 +69,7 @@ class ClearsTheSummariesToo(MemoryRepository):
 @breaks("test_clear_all_empties_one_user_and_no_other")
 class ClearsTheDefaultAgentOnly(MemoryRepository):
     def clear_all(self, user_id: str | None) -> Delta:
-        return super().clear(HERE) if self.snapshot(OTHER_AGENT).facts else super().clear_all(user_id)
+        return super().clear(HERE) if self.snapshot(OTHER_USER).facts else super().clear_all(user_id)
 
 
 @breaks("test_the_revision_of_the_last_clear_is_told")
