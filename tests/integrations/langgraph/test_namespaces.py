@@ -64,6 +64,9 @@ def test_a_user_that_looks_encoded_is_listed_under_the_label_that_was_given(tmp_
 @given(
     st.lists(st.tuples(st.lists(labels, max_size=2).map(tuple), keys), min_size=2, max_size=2, unique=True)
 )
+@example([((), "A"), ((), "a")])
+@example([(("a",), "b"), ((), "a/b")])
+@example([(("a", "b"), "c"), (("a",), "b")])
 def test_two_addresses_are_two_facts(pair: list[tuple[tuple[str, ...], str]]) -> None:
     first, second = (fact_id_of(rest, key) for rest, key in pair)
     assert first.lower() != second.lower()

@@ -6,7 +6,7 @@ How paths below `/memories` become facts and summaries is told in `paths` and `t
 from __future__ import annotations
 
 try:
-    import anthropic  # noqa: F401 - so that what is missing is named in one place
+    import anthropic.lib.tools  # noqa: F401 - so that what is missing is named in one place
 except ImportError as error:
     raise ImportError(
         'deermem.integrations.anthropic needs the Anthropic SDK: pip install "deermem[anthropic]"'
