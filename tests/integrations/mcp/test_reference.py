@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from deermem.integrations.mcp import http, shapes, stdio, turns, wire
+from deermem.integrations.mcp import http, sessions, shapes, stdio, turns, wire
 from deermem.integrations.mcp.resources import PAGE
 from deermem.integrations.mcp.tools import ToolKind, tools
 
@@ -71,7 +71,7 @@ def test_every_outcome_is_told_of() -> None:
         f"more than {wire.MAX_LINE // 2**20} MiB",
         f"up to {stdio.DEFAULT_ENDING_SECONDS:.0f} seconds",
         f"body may have {http.MAX_BODY // 2**20} MiB",
-        f"{http.MAX_SESSIONS:,} sessions",
+        f"may have {sessions.MOST_SESSIONS} sessions (else 429), all callers {http.MAX_SESSIONS:,} (else 503)",
         f"idle for {http.IDLE_SECONDS / 60:.0f} minutes",
         f"up to {http.DEFAULT_SHUTDOWN_SECONDS:.0f} seconds",
     ],

@@ -20,10 +20,11 @@ from starlette.types import ASGIApp
 
 from deermem.integrations.mcp.identity import Verifier
 from deermem.integrations.mcp.layers import CutShort, Identification, OwnOrigin, PrivateAnswers
+from deermem.integrations.mcp.sessions import SessionLimit
 
 PATH: Final = "/mcp"
 MAX_BODY: Final = 4 * 1_024 * 1_024
-MAX_SESSIONS: Final = 1_000
+MAX_SESSIONS: Final = 2_000
 IDLE_SECONDS: Final = 1_800.0
 DEFAULT_SHUTDOWN_SECONDS: Final = 30.0
 
@@ -80,6 +81,7 @@ def create_app(
             Middleware(PrivateAnswers, identifying_headers=tuple(identifying_headers)),
             Middleware(OwnOrigin, origins=frozenset(origins)),
             Middleware(Identification, verifier=verifier),
+            Middleware(SessionLimit, idle_seconds=IDLE_SECONDS),
         ],
         lifespan=lifespan,
     )
