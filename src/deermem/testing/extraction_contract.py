@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 from deermem.manager import DeerMem, ExtractionHook, ExtractionRequest
 from deermem.manager.proposal import read_proposal
+from deermem.model.fact import DEFAULT_CONFIDENCE
 from deermem.testing.claims import allowed, require
 from deermem.testing.extraction_samples import (
     HOSTILE_TEXTS,
@@ -97,9 +98,21 @@ class ExtractionHookContract(ABC):
             pass
 
     def test_a_manager_learns_by_it(self) -> None:
-        with manager_with(self.make_hook()) as manager:
+        hook, proposed = self.make_hook(), []
+
+        def watched(request: ExtractionRequest) -> Mapping[str, Any] | None:
+            proposed.append(hook(request))
+            return proposed[-1]
+
+        with manager_with(watched) as manager:
             self._tell(manager, self.conversation())
-            require(bool(stored(manager)), "with default settings no fact comes of the conversation")
+            threshold = manager.config.fact_confidence_threshold
+            learned = stored(manager)
+        require(
+            bool(learned),
+            f"of {proposed} no fact is stored: with default settings a new fact needs a confidence of at least "
+            f"{threshold}, and one without a confidence has {DEFAULT_CONFIDENCE}",
+        )
 
     def test_its_proposals_can_be_stored_whoever_asks(self) -> None:
         for asker in ASKERS:
