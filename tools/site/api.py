@@ -41,6 +41,8 @@ _PAGES: Final = {
         "Everything that is raised on purpose. [Errors](../errors.md) tells what to do about each.",
     ),
 }
+# The classes that hold what a package makes at run time.
+_BEHIND: Final = {"deermem.integrations.deerflow": ["deermem.integrations.deerflow.storage.StorageMethods"]}
 _TESTING: Final = "What authors of storages, adapters and hooks test with."
 _CONTRACTS: Final = "Test classes to subclass: what a part of your own must do to fit."
 
@@ -91,6 +93,7 @@ def _integrations_page() -> str:
         for name in made:
             parts.append(heading(3, f"`{name}`", f"{package}.{name}"))
             parts.append("Made when it is asked for; the text of the package tells what it is.")
+        parts += [f"::: {path}\n    options:\n      heading_level: 3\n" for path in _BEHIND.get(package, ())]
     return "\n\n".join([*parts, ""])
 
 
