@@ -110,8 +110,8 @@ class ExtractionHookContract(ABC):
             learned = stored(manager)
         require(
             bool(learned),
-            f"of {proposed} no fact is stored: with default settings a new fact needs a confidence of at least "
-            f"{threshold}, and one without a confidence has {DEFAULT_CONFIDENCE}",
+            f"of {proposed} no fact is stored: with default settings a new fact needs a confidence of "
+            f"{threshold} at least, and one without a confidence has {DEFAULT_CONFIDENCE}",
         )
 
     def test_its_proposals_can_be_stored_whoever_asks(self) -> None:
