@@ -187,6 +187,28 @@ def test_edits_by_several_tools_at_once_are_all_there(tmp_path: Path) -> None:
     assert sorted(lines[:-2]) == sorted(f"{number}.{turn}" for number in range(4) for turn in range(5))
 
 
+def test_of_several_that_create_or_move_to_one_path_one_does(tmp_path: Path) -> None:
+    answers: list[str] = []
+
+    def work(number: int) -> None:
+        settings = {"storage_path": str(tmp_path), "file_lock_timeout_seconds": 120}
+        with DeerMem(settings) as manager:
+            tool = DeerMemMemoryTool(manager, user_id="alice")
+            call(tool, "create", f"/memories/own/{number}", file_text=f"{number}")
+            answers.append(call(tool, "create", "/memories/a", file_text=f"{number}"))
+            answers.append(call(tool, "rename", old_path=f"/memories/own/{number}", new_path="/memories/b"))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(answer.startswith("File created") for answer in answers) == 1
+    assert sum(answer.startswith("Successfully renamed") for answer in answers) == 1
+    with DeerMem({"storage_path": str(tmp_path)}) as manager:
+        assert len(facts(manager)) == 5
+
+
 def test_an_edit_by_hand_is_kept_and_edited_further(tool: DeerMemMemoryTool, tmp_path: Path) -> None:
     call(tool, "create", "/memories/a", file_text="one\n")
     (document,) = tmp_path.rglob("file-*.md")

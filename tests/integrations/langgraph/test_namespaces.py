@@ -129,6 +129,19 @@ def test_a_store_of_one_user_takes_any_namespace(tmp_path: Path) -> None:
         assert [fact["content"] for fact in memory["facts"]] == ["x"]
 
 
+def test_a_fact_cannot_pass_its_user_off_as_another(tmp_path: Path) -> None:
+    with DeerMemStore(tmp_path) as store:
+        store.put(("ann@x",), "k", {"content": "x"})
+    (document,) = tmp_path.rglob("k.md")
+    text = document.read_text("utf-8")
+    assert "'user':'ann@x'" in text
+    document.write_text(text.replace("'user':'ann@x'", "'user':'bob'"), "utf-8")
+    with DeerMemStore(tmp_path, across_users=True) as store:
+        assert store.list_namespaces() == []
+        assert store.search(("bob",)) == []
+        assert [item.namespace for item in store.search(("ann@x",))] == [("ann@x",)]
+
+
 def test_a_store_without_users_has_the_memory_in_the_storage_root(tmp_path: Path) -> None:
     with DeerMemStore(tmp_path, layout=(), user_id=None) as store:
         store.put(("docs",), "k", {"content": "x"})
