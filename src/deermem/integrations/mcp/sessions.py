@@ -49,11 +49,11 @@ class SessionLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on, or answers it."""
         user = scope.get("user")
-        headers = Headers(scope=scope) if isinstance(user, KnownUser) else {}
-        if not isinstance(user, KnownUser) or headers.get(_VERSION, "") not in (
-            "",
-            *HANDSHAKE_PROTOCOL_VERSIONS,
-        ):
+        if scope["type"] != "http" or not isinstance(user, KnownUser):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if headers.get(_VERSION, "") not in ("", *HANDSHAKE_PROTOCOL_VERSIONS):
             await self._app(scope, receive, send)
         elif session := headers.get(_SESSION):
             await self._use(user.caller, session, scope, receive, send)
@@ -65,10 +65,8 @@ class SessionLimit:
     async def _use(self, caller: Identity, session: str, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_noted(message: Message) -> None:
             if message["type"] == "http.response.start" and session in self._used.get(caller, ()):
-                is_over = message["status"] == 404 or (
-                    scope["method"] == "DELETE" and message["status"] < 400
-                )
-                self._note(caller, session, is_over=is_over)
+                is_ended = scope["method"] == "DELETE" and message["status"] < 400
+                self._note(caller, session, is_over=is_ended or message["status"] == 404)
             await send(message)
 
         await self._app(scope, receive, send_noted)
