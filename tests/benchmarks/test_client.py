@@ -12,7 +12,7 @@ from itertools import islice, repeat
 import pytest
 
 from benchmarks import load
-from benchmarks.client import Answers, Request, ask, request
+from benchmarks.client import Answers, Connection, Request, ask, request
 from benchmarks.samples import fact_id
 from deermem.model.identity import FactId
 
@@ -63,6 +63,18 @@ def test_an_answer_counts_once_it_is_whole(connections: int, pieces: list[bytes]
     assert answers.statuses == {("read", 200): 7}
     assert (answers.number, len(answers.seconds["read"])) == (7, 7)
     assert 0 < max(answers.seconds["read"]) <= answers.elapsed
+
+
+@pytest.mark.parametrize("length", range(1, len(ANSWER)))
+def test_a_part_of_an_answer_is_none(length: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connection = Connection(listener.getsockname())
+        with connection.socket, listener.accept()[0] as server_side:
+            for _ in range(2):
+                server_side.sendall(ANSWER[:length])
+                assert connection.receive() is None
+                server_side.sendall(ANSWER[length:])
+                assert connection.receive() == 200
 
 
 def test_kinds_and_statuses_are_told_apart() -> None:
