@@ -50,7 +50,7 @@ kernel: $(DEV) ## cut real file systems off and compare system calls (as root; s
 	$(BIN)/python -m pytest -m "stress or not stress" --timeout 1800 -rsP $(ARGS) tests/kernel
 
 package: $(DEV) ## build, and install each extra from the package index (PYTHONS="python3.11 /path/to/python …")
-	PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest -m "network or not network" --timeout 900 $(ARGS) tests/packaging
+	PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest -m "network or not network" $(ARGS) tests/packaging
 
 docs: $(DEV) ## run every code block of the documents and check their links
 	$(BIN)/python -m pytest tests/docs $(ARGS)

@@ -42,9 +42,8 @@ def build(source: Path, target: Path, kind: str, umask: int = 0o022, **variables
     """Builds one distribution, `sdist` or `wheel`, of a source tree."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(target)]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": f"{EPOCH}", "PYTHONDONTWRITEBYTECODE": "1", **variables}
-    masked = {"umask": umask} if os.name == "posix" else {}
     done = subprocess.run(
-        command, cwd=source, env=environment, capture_output=True, text=True, check=False, **masked
+        command, cwd=source, env=environment, capture_output=True, text=True, check=False, umask=umask
     )
     assert done.returncode == 0, done.stderr
     (made,) = target.glob("*.whl" if kind == "wheel" else "*.tar.gz")
