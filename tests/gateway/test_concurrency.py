@@ -160,18 +160,20 @@ def check(root: Path, records: Iterable[Record]) -> None:
 
 
 def run_clients(gateway: Running, seconds: float) -> list[Record]:
-    """Lets the clients act for some time, after one fact has been stored."""
-    end = time.monotonic() + seconds
+    """Lets the clients act for some time, and ten times at least, after one fact has been stored."""
     records = [Record() for _ in range(CLIENTS)]
 
     def run(number: int) -> None:
         with gateway.client() as client:
             actor = Actor(client, f"client {number}", number, records[number])
-            while time.monotonic() < end:
+            acted = 0
+            while acted < 10 or time.monotonic() < end:
                 actor.act()
+                acted += 1
 
     with gateway.client() as client:
         client.create("the first")
+    end = time.monotonic() + seconds
     run_together(*(partial(run, number) for number in range(CLIENTS)))
     return records
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Final, TypeVar, cast
 from weakref import WeakValueDictionary
@@ -74,7 +74,8 @@ class WorkPool:
         self._waiting = waiting
         self._patience = patience
         self._present = 0
-        self._running: set[asyncio.Future[None]] = set()
+        self._begun = 0
+        self._quiet: asyncio.Future[None] | None = None
 
     @property
     def present(self) -> int:
@@ -94,7 +95,10 @@ class WorkPool:
         Raises:
             Overloaded: The call did not get its turn; it was not begun.
         """
-        with self._counted():
+        if self._present >= self._waiting:
+            raise Overloaded
+        self._present += 1
+        try:
             turn = self._turn_of(bucket, writes)
             if turn.locked() or self._threads.locked():
                 await self._wait_for(turn, self._threads)
@@ -102,17 +106,19 @@ class WorkPool:
                 await turn.acquire()
                 await self._threads.acquire()
             return await self._begin(call, turn)
+        finally:
+            self._present -= 1
 
     def _begin(self, call: Callable[[], T], turn: asyncio.Semaphore) -> asyncio.Future[T]:
         """Runs a call in a thread; its turn ends with it, whether or not it is still waited for."""
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[T] = loop.create_future()
-        ended: asyncio.Future[None] = loop.create_future()
-        self._running.add(ended)
+        self._begun += 1
 
         def finish(result: T | None, error: BaseException | None) -> None:
-            self._running.discard(ended)
-            ended.set_result(None)
+            self._begun -= 1
+            if self._quiet is not None and not self._begun and not self._quiet.done():
+                self._quiet.set_result(None)
             self._threads.release()
             turn.release()
             if outcome.done():
@@ -131,25 +137,16 @@ class WorkPool:
             with suppress(RuntimeError):  # the loop may have been closed by an end that does not wait
                 loop.call_soon_threadsafe(finish, result, error)
 
-        self._crew.take(work, len(self._running))
+        self._crew.take(work, self._begun)
         return outcome
 
     async def drain(self, seconds: float) -> bool:
         """Waits for the calls that have begun; tells whether all of them came to their end in time."""
-        if self._running:
-            await asyncio.wait(self._running, timeout=seconds)
+        if self._begun:
+            self._quiet = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._quiet], timeout=seconds)
         self._crew.dismiss()
-        return not self._running
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        if self._present >= self._waiting:
-            raise Overloaded
-        self._present += 1
-        try:
-            yield
-        finally:
-            self._present -= 1
+        return not self._begun
 
     def _turn_of(self, bucket: str | None, writes: bool) -> asyncio.Semaphore:
         turn = self._turns.get((bucket, writes))
