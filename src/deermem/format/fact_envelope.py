@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deermem.errors import InvalidInputError
-from deermem.model.rules import check_title
+from deermem.model.rules import MAX_TITLE, check_title
 
 MAX_FILE_BYTES: Final = 2_000_000
 FENCE: Final = "---"
@@ -101,7 +101,8 @@ def _refuse_conflict(text: str) -> None:
 def split_body(body: str) -> tuple[str | None, str]:
     """Returns the title, `None` if it is to be derived, and the content.
 
-    A heading that could not be a title belongs to the content; a heading alone is the content.
+    A heading that could not be a title belongs to the content, unless it repeats the content's first line,
+    as the predecessor's do; a heading alone is the content.
     """
     text = body.strip()
     heading = _HEADING.match(text)
@@ -110,6 +111,12 @@ def split_body(body: str) -> tuple[str | None, str]:
     try:
         title = check_title(heading[1])
     except InvalidInputError:
-        return None, text
+        content = text[heading.end() :].strip()
+        return None, content if _repeats(heading[1], content) else text
     content = text[heading.end() :].strip()
     return (title, content) if content or title is None else (None, title)
+
+
+def _repeats(heading: str, content: str) -> bool:
+    first = content.splitlines()[0].strip() if content else ""
+    return bool(first) and heading.strip() == first[:MAX_TITLE].strip()

@@ -16,7 +16,7 @@ from tests.integrations.deerflow import double
 SOURCE = os.environ.get("DEERFLOW_SRC", "")
 real_only = pytest.mark.skipif(not SOURCE, reason="DEERFLOW_SRC names no checkout of DeerFlow")
 
-PATHS = [str(Path(SOURCE, "backend", part)) for part in ("packages/harness", "packages/extension-api", "")]
+PATHS = [str(Path(SOURCE, "backend", part)) for part in ("packages/harness", "packages/extension-api")]
 
 if SOURCE:
     sys.path[:0] = PATHS

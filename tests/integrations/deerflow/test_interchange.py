@@ -76,6 +76,16 @@ def test_what_one_writes_both_read_alike(tmp_path: Path, writer: Any) -> None:
         assert read["user"]["workContext"]["summary"] == "bäckt\nBrot"
 
 
+def test_a_first_line_with_tabs_goes_over_and_back(tmp_path: Path) -> None:
+    """DeerFlow repeats it as the heading, which is no title here: a title has no control characters."""
+    content = "a\tb\tc\nand more"
+    theirs(tmp_path).upsert_fact(fact("fact_1", content), **WHO)
+    read = ours(tmp_path).get_fact("fact_1", **WHO)
+    assert (read["content"], read["title"]) == (content, "a")
+    ours(tmp_path).upsert_fact({**read, "confidence": 0.9}, **WHO, expected_fact_revision=1)
+    assert theirs(tmp_path).get_fact("fact_1", **WHO)["content"] == content
+
+
 @pytest.mark.parametrize("user", ["alice", "a@b.c", None])
 def test_in_turns_each_goes_on_from_what_the_other_wrote(tmp_path: Path, user: str | None) -> None:
     first, second = theirs(tmp_path), ours(tmp_path)

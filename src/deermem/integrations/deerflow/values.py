@@ -15,10 +15,14 @@ from deermem.errors import InvalidInputError
 from deermem.model.fact import CONVERSATION, PLAIN_SOURCES, Fact
 from deermem.model.identity import DEFAULT_AGENT, Scope, UserId, parse_agent_name
 from deermem.model.manifest import Manifest
+from deermem.model.rules import derive_title
 from deermem.model.summaries import SECTIONS, SummaryPatch
 from deermem.model.timestamps import normalise_timestamp
 
 Document = dict[str, Any]
+
+_TIMES: Final = frozenset(["createdAt", "consolidatedAt", "lastConfirmedAt"])
+_SAID_OR_NOT: Final = _TIMES | {"category", "categoryExtension", "sourceError"}
 
 # How DeerFlow's names of fields are called in filters of the store.
 _FILTER_NAMES: Final = {"createdAt": "created_at", "updatedAt": "updated_at"}
@@ -56,15 +60,35 @@ def document_of(manifest: Manifest, facts: Iterable[Fact], user_id: str | None) 
 
 
 def storable(fact: Any) -> Any:
-    """Returns a fact whose source the store can hold.
+    """Returns a fact without values that DeerFlow takes and the store does not.
 
-    DeerFlow takes a source of any type. One that the store does not have is kept by its public form, in
-    which DeerFlow itself would take it for a thread.
+    A model that answers with a blank category, or an import without time stamps, must not cost the other
+    facts of a change. A source of a type that the store does not have is kept by its public form, in which
+    DeerFlow itself would take it for a thread.
     """
-    source = fact.get("source") if isinstance(fact, Mapping) else None
-    if not isinstance(source, Mapping) or source.get("type") in (None, CONVERSATION, *PLAIN_SOURCES):
+    if not isinstance(fact, Mapping):
         return fact
-    return {**fact, "source": source.get("threadId") or source.get("type")}
+    kept = {key: value for key, value in fact.items() if not (key in _SAID_OR_NOT and _is_blank(key, value))}
+    source = fact.get("source")
+    if isinstance(source, Mapping) and source.get("type") not in (None, CONVERSATION, *PLAIN_SOURCES):
+        kept["source"] = source.get("threadId") or source.get("type")
+    if isinstance(fact.get("topics"), list):
+        kept["topics"] = [topic for topic in fact["topics"] if topic != ""]
+    if isinstance(fact.get("title"), str):
+        kept["title"] = derive_title(fact["title"]) if fact["title"].strip() else None
+    return kept
+
+
+def _is_blank(key: str, value: Any) -> bool:
+    """Tells whether a value says nothing: white space, or a time stamp that is none."""
+    if not isinstance(value, str):
+        return False
+    if not value.strip():
+        return True
+    try:
+        return key in _TIMES and not normalise_timestamp(value, key)
+    except InvalidInputError:
+        return True
 
 
 def read_patch(given: Any, manifest: Manifest) -> SummaryPatch | None:
