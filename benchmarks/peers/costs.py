@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import count, cycle
 from pathlib import Path
+from time import perf_counter
 from typing import Final
 
 from benchmarks.bench import Bench
@@ -21,6 +22,8 @@ from benchmarks.peers.sqlite import Sqlite
 from benchmarks.samples import new_contents
 
 _LARGE: Final = 10_000
+_SAMPLE_SECONDS: Final = 0.01
+_MOST_CALLS: Final = 100
 _NEEDS: Final[dict[type[Peer], str]] = {
     Own: "deermem",
     Sqlite: "sqlite3",
@@ -143,13 +146,22 @@ def _fewest(operation: str, facts: int) -> int:
     return 3 if CLOCKS[operation] is WALL and facts <= _LARGE else 1
 
 
-def _calls(operation: str, facts: int) -> int:
-    """Returns how often a sample repeats the work, so that a first call is not all of it."""
-    if operation.startswith("read one"):
-        return 20
-    if CLOCKS[operation] is WALL or operation == "open and read all":
-        return 1
-    return max(min(20, 5_000 // facts), 2 if facts <= _LARGE else 1)
+class Repeated:
+    """Repeats quick work within a sample, so that a first call that finds cold caches is not all of it."""
+
+    def __init__(self, side: Side, operation: str) -> None:
+        self.calls = 1
+        self._run = side.run
+        if CLOCKS[operation] is PROCESSOR and operation != "open and read all":
+            side.run()
+            start = perf_counter()
+            side.run()
+            self.calls = max(1, min(_MOST_CALLS, int(_SAMPLE_SECONDS / (perf_counter() - start))))
+
+    def run(self) -> None:
+        """Is one sample."""
+        for _ in range(self.calls):
+            self._run()
 
 
 def costs(
@@ -167,12 +179,14 @@ def costs(
         for operation in operations:
             writes = CLOCKS[operation] is WALL
             samples = max(scale.samples // (1 + facts // (500 if writes else 100)), _fewest(operation, facts))
+            sides = [work.side(operation) for work in works]
+            repeated = [Repeated(side, operation) for side in sides]
             medians = interleave(
-                [work.side(operation) for work in works],
+                [Side(side.name, many.run, side.prepare) for side, many in zip(sides, repeated, strict=True)],
                 rounds=scale.rounds if facts < _LARGE else scale.long_rounds,
                 samples=min(samples, scale.samples),
-                calls=_calls(operation, facts),
                 clock=CLOCKS[operation],
             )
-            for work in works:
-                yield Cost(work.peer.name, operation, facts, medians[work.peer.name])
+            for side, many in zip(sides, repeated, strict=True):
+                rounds = [seconds / many.calls for seconds in medians[side.name]]
+                yield Cost(side.name, operation, facts, rounds)

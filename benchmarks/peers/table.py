@@ -69,9 +69,14 @@ def matrix(results: Sequence[PeerResult]) -> list[list[str]]:
         for peer in peers:
             result = line[peer]
             time = _bold(figure(result.floor, "s"), result.floor == best)
-            cells.append(f"{time} ({1 / result.ratio.middle:.2g})")
+            cells.append(f"{time} ({_times(1 / result.ratio.middle)})")
         rows.append([operation, f"{facts:,}", *cells])
     return rows
+
+
+def _times(ratio: float) -> str:
+    """Returns a ratio in two digits, or whole if it is large."""
+    return f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:,.0f}"
 
 
 def _bold(text: str, wanted: bool) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from select import select
 from typing import Any
 
 import pytest
 
 from benchmarks.bench import Bench
+from benchmarks.measuring import Side
 from benchmarks.peers import costs, table
-from benchmarks.peers.costs import CLOCKS, Cost, Operations, installed
+from benchmarks.peers.costs import CLOCKS, Cost, Operations, Repeated, installed
 from benchmarks.peers.disk_cache import DiskCache, LaxDiskCache
 from benchmarks.peers.one_file import OneFile
 from benchmarks.peers.own import Own
@@ -153,13 +156,13 @@ def test_the_table_of_peers_has_a_line_for_each_operation_and_size_and_marks_the
                 cost(Own.name, 2.0),
                 cost("other", 1.0),
                 cost(Own.name, 2.0, facts=10),
-                cost("other", 8.0, facts=10),
+                cost("other", 2_469.0, facts=10),
             ]
         )
     )
     assert table.matrix(found) == [
         ["operation", "facts", Own.name, "other"],
-        ["create", "10", "**2 s**", "8 s (4)"],
+        ["create", "10", "**2 s**", "2.47e+03 s (1,234)"],
         ["create", "100", "2 s", "**1 s** (0.5)"],
     ]
 
@@ -182,3 +185,17 @@ def test_a_peer_whose_package_is_not_there_is_left_out() -> None:
     assert not costs._is_installed("no_such_package")
     assert not costs._is_installed("no_such_package.inside")
     assert costs._is_installed("json")
+
+
+def test_quick_reads_are_repeated_within_a_sample_and_writes_are_not() -> None:
+    calls: list[str] = []
+    reads = Repeated(Side("a", lambda: calls.append("read")), "read all")
+    assert 1 < reads.calls <= 100
+    calls.clear()
+    reads.run()
+    assert len(calls) == reads.calls
+    slow = Repeated(Side("a", partial(select, [], [], [], 0.02)), "read all")
+    assert slow.calls == 1
+    for operation in ("create", "open and read all"):
+        assert Repeated(Side("a", lambda: calls.append("write")), operation).calls == 1
+    assert "write" not in calls
