@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from deermem import DeerMem, FactDraft, Scope, Source
 from deermem.format.strict_json import dump_compact
 from deermem.integrations.anthropic import DeerMemMemoryTool
+from deermem.integrations.front_matter import entry_field
 from deermem.model.fact import ExtraField
 from tests.integrations.anthropic.calls import call, listed, text_of
 from tests.manager.managers import watched_manager
@@ -218,7 +220,16 @@ def test_an_edit_by_hand_is_kept_and_edited_further(tool: DeerMemMemoryTool, tmp
 
 
 @pytest.mark.parametrize(
-    "entry", [{"path": "b"}, "text", "{'path':3}", "{'path':'b'}", "{'path':'../x'}", "{'after':[]}"]
+    "entry",
+    [
+        {"path": "b"},
+        "text",
+        "{'path':3}",
+        "{'path':'b'}",
+        "{'path':'\\ud800'}",
+        "{'path':'../x'}",
+        "{'after':[]}",
+    ],
 )
 def test_an_entry_that_is_not_this_facts_counts_for_nothing(
     manager: DeerMem, tool: DeerMemMemoryTool, entry: object
@@ -226,6 +237,20 @@ def test_an_entry_that_is_not_this_facts_counts_for_nothing(
     write(manager, "Drinks tea", extra=(ExtraField("memoryFile", dump_compact(entry)),))
     assert listed(tool) == ["/memories/facts/", TEA]
     assert text_of(tool, TEA) == "Drinks tea"
+
+
+@pytest.mark.parametrize("path", ["../x", "a//b", "a\\b", "/", "a/", "summaries/x"])
+def test_a_fact_that_pretends_to_have_a_path_that_no_file_can_have_is_shown_below_facts(
+    manager: DeerMem, tool: DeerMemMemoryTool, path: str
+) -> None:
+    fact_id = f"file-{sha256(path.encode()).hexdigest()}"
+    entry = entry_field("memoryFile", {"path": path})
+    draft = FactDraft("Made up", id=fact_id, extra=(entry,))
+    manager.run_on_store(lambda repository: repository.upsert_fact(ALICE, draft))
+    shown = f"/memories/facts/{fact_id}.md"
+    assert listed(tool) == ["/memories/facts/", shown]
+    assert text_of(tool, shown) == "Made up"
+    assert call(tool, "delete", shown) == f"Successfully deleted {shown}"
 
 
 def test_what_the_disk_refuses_is_told_without_a_path(tmp_path: Path) -> None:

@@ -142,6 +142,8 @@ def test_a_fact_edited_by_hand_is_not_overwritten_unseen(
         "{'namespace':[],'key':1}",
         "{'namespace':['n'],'key':'other'}",
         "{'namespace':[],'key':'fact_1','value':3}",
+        "{'namespace':['\\ud800'],'key':'k'}",
+        f"{{'namespace':['n'],'key':'{'k' * 5_000}'}}",
         "[" * 5_000,
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from langgraph.store.base import SearchOp
 
 from deermem import DeerMem, InvalidInputError, MemoryRepository
-from deermem.integrations.langgraph import DeerMemStore
+from deermem.integrations.langgraph import DeerMemStore, listing
 from tests.search.adapters import DictAdapter
 
 
@@ -37,6 +37,8 @@ def keys(store: DeerMemStore, **search: Any) -> list[str]:
         ({"price": {"$gt": "a"}}, ["text"]),
         ({"price": {"$lt": float("inf")}}, ["ten", "twenty"]),
         ({"price": {"$gt": None}}, []),
+        ({"other": {"$gt": 0}}, []),
+        ({"other": {"$eq": True}}, ["none"]),
         ({"price": None}, ["none"]),
         ({"in": {"colour": "red"}}, ["ten"]),
         ({"in": {"size": {"$gte": 2}}}, ["twenty"]),
@@ -68,11 +70,16 @@ def test_a_query_finds_a_part_of_the_text_in_any_case(store: DeerMemStore) -> No
     assert [item.key for item in store.search(("alice", "b"), query="green")] == ["2"]
 
 
-def test_a_filter_is_applied_before_the_limit_of_a_query(store: DeerMemStore) -> None:
+def test_a_filter_is_applied_before_the_limit_of_a_query(
+    store: DeerMemStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MAX_TOP_K", 3)  # how many facts a search of the store finds at most
     for number in range(5):
         store.put(("alice",), f"sure{number}", {"content": f"tea {number}", "confidence": 0.9})
     store.put(("alice",), "unsure", {"content": "tea 6", "confidence": 0.1, "kind": "wanted"})
     assert keys(store, query="tea", filter={"kind": "wanted"}, limit=1) == ["unsure"]
+    with pytest.raises(InvalidInputError, match="end at 3"):
+        store.search(("alice",), query="tea", limit=2, offset=2)
 
 
 def test_the_last_change_comes_first_and_pages_are_disjoint(store: DeerMemStore) -> None:

@@ -19,6 +19,8 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import unquote
 
+from anthropic.lib.tools import ToolError
+
 from deermem.integrations.anthropic.answers import refusal
 from deermem.model.identity import FactId, is_fact_id
 from deermem.model.summaries import SectionKey
@@ -124,7 +126,10 @@ def is_hashed(fact_id: str) -> bool:
 def fact_parts(fact_id: FactId, kept: str | None) -> Parts:
     """Returns where a fact is shown; `kept` is the path that it says it has."""
     if kept is not None and is_hashed(fact_id):
-        parts = tuple(kept.split("/"))
+        try:
+            parts = parse_path(f"{ROOT}/{kept}").parts
+        except ToolError:
+            parts = ()  # the file was made up
         if fact_id_of(parts) == fact_id:
             return parts
     return FACTS, f"{fact_id}{SUFFIX}"

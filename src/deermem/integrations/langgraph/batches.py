@@ -6,7 +6,7 @@ to one key the last counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from langgraph.store.base import (
@@ -21,13 +21,12 @@ from langgraph.store.base import (
 )
 
 from deermem.errors import InvalidInputError
-from deermem.integrations.langgraph.items import Draft, Stored, draft_of, find
+from deermem.integrations.langgraph.items import Draft, draft_of, find
 from deermem.integrations.langgraph.listing import Listing, Read
 from deermem.integrations.langgraph.matching import check_filter
 from deermem.integrations.langgraph.namespaces import Labels, Layout, fact_id_of
 from deermem.model.changes import ChangeSet, Delete, Unchanged, Upsert
-from deermem.model.fact import Fact
-from deermem.model.identity import FactId, Scope, UserId
+from deermem.model.identity import Scope, UserId
 from deermem.repository import MemoryRepository
 from deermem.storage.view import View
 
@@ -110,19 +109,13 @@ class Batch:
         self._writes[address] = Write(place.scope, place.rest, key, draft)
 
 
-def _stored(write: Write, fact_of: Callable[[Scope, FactId], Fact | None]) -> Stored | None:
-    return find(write.scope, write.rest, write.key, fact_of)
-
-
 def _commit(repository: MemoryRepository, user: UserId, writes: Sequence[Write]) -> None:
-    if all(write.draft is None and _stored(write, repository.get_fact) is None for write in writes):
-        return  # deletes of nothing: no bucket is made for them
-
     def decide(view: View) -> ChangeSet:
         upserts: list[Upsert] = []
         deletes: list[Delete] = []
         for write in writes:
-            stored, agent = _stored(write, view.fact), write.scope.agent
+            stored = find(write.scope, write.rest, write.key, view.fact)
+            agent = write.scope.agent
             if write.draft is None:
                 if stored is not None:
                     deletes.append(Delete(agent, stored.fact.id, Unchanged(stored.fact)))

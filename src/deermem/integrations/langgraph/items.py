@@ -26,7 +26,7 @@ from deermem.integrations.front_matter import (
     surrounded,
     with_entry,
 )
-from deermem.integrations.langgraph.namespaces import Labels, candidates, fact_id_of
+from deermem.integrations.langgraph.namespaces import Labels, candidates
 from deermem.model.fact import ExtraField, Fact, FactDraft
 from deermem.model.identity import FactId, Scope
 from deermem.model.rules import (
@@ -86,7 +86,7 @@ class Stored:
         labels = isinstance(rest, list) and all(isinstance(label, str) for label in rest)
         if not labels or not isinstance(key, str) or not isinstance(entry.get("value", {}), dict):
             return cls(fact, (), fact.id, None, None)
-        if fact.id not in (fact_id_of(tuple(rest), key), key if not rest else None):
+        if not _is_of(fact, tuple(rest), key):
             return cls(fact, (), fact.id, None, None)
         return cls(fact, tuple(rest), key, user if isinstance(user, str) else None, entry)
 
@@ -122,6 +122,14 @@ class Stored:
             if current != wanted:
                 value[name] = [*current] if isinstance(current, tuple) else current
         return value
+
+
+def _is_of(fact: Fact, rest: Labels, key: str) -> bool:
+    """Tells whether a fact is that of an address, which its file may only pretend."""
+    try:
+        return fact.id in candidates(rest, key)
+    except InvalidInputError:
+        return False
 
 
 def find(
