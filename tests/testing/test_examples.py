@@ -54,7 +54,19 @@ def built(example: Path, place: Path) -> Path:
 def test_its_tests_pass_on_the_wheel_that_was_built(example: Path, tmp_path: Path) -> None:
     site = built(example, tmp_path)
     shutil.copytree(example / "tests", tmp_path / "elsewhere" / "tests", ignore=LEFT_OUT)
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "error", "--rootdir", "."]
+    options = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-W",
+        "error",
+        "--rootdir",
+        ".",
+        "--basetemp",
+        "../base",
+    ]
     assert " passed" in run(["-m", "pytest", *options, "tests"], tmp_path / "elsewhere", site)
 
 
