@@ -30,6 +30,7 @@ _SCOPE: Final = Scope.of("alice", "assistant")
 _FEW: Final = 100
 _COLD: Final = 1_000
 _FACTS_OF_USER: Final = 50
+_SHOWN: Final = 60
 Step = Callable[[], object]
 
 
@@ -113,7 +114,7 @@ def _profile(step: Step, times: int) -> None:
     profiler = import_module("pyinstrument").Profiler(interval=0.0005)
     with profiler:
         _repeat(step, times)
-    for share, name in by_function(profiler.last_session, 25):
+    for share, name in by_function(profiler.last_session, _SHOWN):
         sys.stdout.write(f"{share:6.1%}  {name}\n")
 
 
