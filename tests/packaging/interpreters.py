@@ -16,7 +16,7 @@ _ASK = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
 def interpreters() -> dict[str, str]:
     """Returns what is there of each version: of `PYTHONS`, else of the search path, else this one."""
     named = os.environ.get("PYTHONS", "").split()
-    searched = [found for version in VERSIONS if (found := shutil.which(f"python{version}"))]
+    searched = [path for version in VERSIONS if (path := shutil.which(f"python{version}"))]
     found: dict[str, str] = {}
     for path in [*named, *searched, sys.executable]:
         try:
