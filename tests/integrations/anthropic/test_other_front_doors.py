@@ -253,6 +253,17 @@ def test_a_fact_that_pretends_to_have_a_path_that_no_file_can_have_is_shown_belo
     assert call(tool, "delete", shown) == f"Successfully deleted {shown}"
 
 
+def test_a_fact_that_pretends_to_have_the_path_of_another_file_does_not_take_its_place(
+    manager: DeerMem, tool: DeerMemMemoryTool
+) -> None:
+    call(tool, "create", "/memories/real", file_text="real")
+    fact_id = f"file-{sha256(b'forged').hexdigest()}"
+    draft = FactDraft("forged", id=fact_id, extra=(entry_field("memoryFile", {"path": "real"}),))
+    manager.run_on_store(lambda repository: repository.upsert_fact(ALICE, draft))
+    assert listed(tool) == ["/memories/facts/", f"/memories/facts/{fact_id}.md", "/memories/real"]
+    assert text_of(tool, "/memories/real") == "real"
+
+
 def test_what_the_disk_refuses_is_told_without_a_path(tmp_path: Path) -> None:
     manager, disk = watched_manager(tmp_path)
     with manager:
