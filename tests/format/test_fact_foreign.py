@@ -273,3 +273,24 @@ def test_both_loaders_of_pyyaml_read_the_same(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("deermem.format.yaml_tree._LOADER", yaml.BaseLoader)
     assert load(PLAN_EXAMPLE) == PLAN_FACT
     assert load(PLAN_EXAMPLE.replace("\n", "\r\n")) == PLAN_FACT
+
+
+UNSAID = {
+    "category: constraint": ("category: ' '", {"category": "context"}),
+    "topics: [python, runtime]": ("topics: ['', python, ' ']", {"topics": ("python",)}),
+    f"createdAt: {NOW}": ("createdAt: ''", {}),
+    f"updatedAt: {NOW}": ("updatedAt: ''", {}),
+}
+
+
+@pytest.mark.parametrize("said", UNSAID)
+def test_what_the_predecessor_was_not_given_and_wrote_as_an_empty_text_is_missing(said: str) -> None:
+    written, expected = UNSAID[said]
+    assert load(with_line(said, written)) == replace(PLAN_FACT, **expected)  # type: ignore[arg-type]
+
+
+def test_a_fact_without_any_time_has_the_same_one_at_every_read() -> None:
+    document = with_line(f"createdAt: {NOW}", "createdAt: ''").replace(f"updatedAt: {NOW}", "updatedAt: ''")
+    fact = load(document)
+    assert (fact.created_at, fact.updated_at) == ("1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z")
+    assert load(encode_fact(fact).decode()) == fact

@@ -186,7 +186,7 @@ def test_storage_validates_every_field_of_an_edit_before_committing(tmp_path: Pa
 BAD_DOCUMENTS = {
     "id": ("id: fact_ab12", "id: fact_other"),
     "schemaVersion": ("schemaVersion: 2", "schemaVersion: 1"),
-    "category": ("category: constraint", 'category: "  "'),
+    "category": ("category: constraint", "category: {of: mine}"),
     "topics": ("[python, runtime]", "{python: runtime}"),
     "confidence": ("0.95", "1.5"),
     "confidence: must be a number": ("0.95", "true"),

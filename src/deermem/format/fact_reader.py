@@ -5,9 +5,14 @@ A missing key and a null mean the same. Text fields take a scalar's text as it s
 core schema, and a quoted number is text. `schemaVersion`, `category`, `topics`, `confidence`, `status`,
 `source` and `consolidatedFrom` have defaults, a missing `user_id` is the user without an id and a missing
 `agent_name` the default agent; whatever else is missing is corruption.
+
+The predecessor writes what it was not given as an empty text. So a blank category is a missing one, a blank
+topic is none, and an empty time is the other one of the two; if nobody knows either, it is `NO_TIME`.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from deermem.errors import InvalidInputError
 from deermem.format.fact_fields import (
@@ -45,6 +50,9 @@ from deermem.model.rules import (
 )
 from deermem.model.timestamps import parse_timestamp
 
+# The time of a fact that came without one: no clock is asked, so that every read shows the same.
+NO_TIME: Final = "1970-01-01T00:00:00Z"
+
 
 class OtherVersion(ValueError):
     """Says that a document has a newer schema; `args[0]` is its version."""
@@ -65,8 +73,7 @@ def read_fact(front: FrontMatter, title: str | None, content: str, scope: Scope,
     _check_scope(fields, scope)
     content = check_content(content)
     category, extension = _category(fields)
-    created_at = _timestamp(fields, "createdAt") or _required(fields, "createdAt")
-    updated_at = _timestamp(fields, "updatedAt") or _required(fields, "updatedAt")
+    created_at, updated_at = _times(fields)
     confidence = _value(fields, "confidence")
     return Fact(
         id=fact_id,
@@ -147,10 +154,19 @@ def _timestamp(fields: dict[str, Node], name: str) -> str | None:
     return text
 
 
+def _times(fields: dict[str, Node]) -> tuple[str, str]:
+    """Returns when the fact was made and when it was changed."""
+    created, updated = (
+        _required(fields, name) and _timestamp(fields, name) for name in ("createdAt", "updatedAt")
+    )
+    return created or updated or NO_TIME, updated or created or NO_TIME
+
+
 def _texts(fields: dict[str, Node], name: str) -> tuple[str, ...]:
     node = fields.get(name)
     if isinstance(node, Sequence):
-        return check_texts(name, [_item(name, item) for item in node.items])
+        items = [_item(name, item) for item in node.items]
+        return check_texts(name, [item for item in items if item is None or item.strip()])
     text = _text(fields, name)
     return check_texts(name, (text,) if text and not text.isspace() else ())
 
@@ -162,7 +178,7 @@ def _item(name: str, node: Node) -> str | None:
 
 
 def _category(fields: dict[str, Node]) -> tuple[str, str | None]:
-    text = check_category(_text(fields, "category"))
+    text = check_category((_text(fields, "category") or "").strip() or None)
     extension = check_optional_text("categoryExtension", _text(fields, "categoryExtension"))
     if extension is not None:
         extension = extension.strip()
