@@ -121,7 +121,10 @@ class Container:
     def run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Runs a command in a container of its own, with the same volume."""
         process = self.start(*arguments, **options)
-        out, err = process.communicate(timeout=60)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()  # and what it runs, if it has not come to its end
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def health(self) -> subprocess.CompletedProcess[str]:
