@@ -190,3 +190,14 @@ def test_clearing_takes_facts_and_summaries(tool: DeerMemMemoryTool) -> None:
     call(tool, "create", "/memories/summaries/work-context.md", file_text="Writes a parser")
     assert tool.clear_all_memory() == "All memory cleared"
     assert listed(tool) == []
+
+
+def test_a_text_that_occurs_twice_overlapping_is_not_unique(tool: DeerMemMemoryTool) -> None:
+    call(tool, "create", NOTES, file_text="aaa\n")
+    assert "Multiple occurrences" in call(tool, "str_replace", NOTES, old_str="aa", new_str="b")
+    assert text_of(tool, NOTES) == "aaa\n"
+
+
+def test_more_blanks_at_the_ends_than_a_front_matter_holds_are_refused(tool: DeerMemMemoryTool) -> None:
+    answer = call(tool, "create", NOTES, file_text="x" + "\n" * 10_001)
+    assert answer == "Error: text: has more than 10,000 blanks at its ends"
