@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import errno
-import logging
 import os
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from deermem.cli.exits import CannotListen, UsageError
+from deermem.cli.exits import UsageError
 from deermem.cli.numbers import whole_number
 from deermem.cli.options import ScopeOptions, with_options
-from deermem.cli.output import is_terminal, one_line
+from deermem.cli.output import is_terminal
+from deermem.cli.serving import listening_on, log_to_standard_error, memory_settings, note_missing_tokens
 from deermem.cli.settings_file import read_tables
 from deermem.cli.start_check import check_store
 
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8432
 
-_LOG_LINE: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _HEAD_SECONDS: Final = 10.0
 _CONNECTIONS: Final = 2_000
-_OF_SOCKETS: Final = frozenset([errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES])
 
 
 class Transport(StrEnum):
@@ -76,8 +73,9 @@ def mcp(
         import deermem.integrations.mcp  # noqa: F401 - to say what is missing
     except ImportError as error:
         raise UsageError("the Python package mcp is missing", 'pip install "deermem[mcp]"') from error
-    memory = _memory_settings(options, config)
-    _log_to_standard_error()
+    read_tables(config)  # which says in which way the file cannot be used
+    memory = memory_settings(options, config)
+    log_to_standard_error("mcp", "uvicorn.error")  # what they tell of every session is for their authors
     check_store(os.path.realpath(memory.storage_root()), writes=not read_only)
     if transport is Transport.STDIO:
         _refuse_options_of_http(options, {"--host": host, "--port": port, "--allow-origin": allow_origin})
@@ -109,15 +107,13 @@ def _serve_http(
     read_only: bool,
 ) -> None:
     from deermem.gateway.auth import Mode, make_authenticator
-    from deermem.gateway.auth.token_file import TokenFile
     from deermem.integrations.mcp import create_server, scope_of_caller
     from deermem.integrations.mcp.http import HttpServer, create_app, listener_on, url_of
     from deermem.manager import DeerMem
 
     authenticator = make_authenticator(auth)
-    if auth.mode is Mode.TOKEN and not TokenFile(auth.token_file).read().entries:
-        options.out.note(f"There are no tokens in {os.path.abspath(auth.token_file)}: nobody will be let in.")
-        options.out.hint("`deermem token create` makes one")
+    if auth.mode is Mode.TOKEN:
+        note_missing_tokens(options, auth.token_file)
     authenticator.allows_listening_on(where[0])
     agent = options.scope.agent if options.agent else None
     root = os.path.realpath(memory.storage_root())
@@ -149,14 +145,9 @@ def _checked_origins(origins: list[str]) -> list[str]:
     return origins
 
 
-def _listening(listen: Any, where: tuple[str, int]) -> socket.socket:
-    try:
-        found: socket.socket = listen(*where)
-    except OSError as error:
-        if error.errno not in _OF_SOCKETS and not isinstance(error, socket.gaierror):
-            raise
-        raise CannotListen(error.errno, error.strerror, f"{where[0]}:{where[1]}") from None
-    return found
+def _listening(listen: Callable[[str, int], socket.socket], where: tuple[str, int]) -> socket.socket:
+    with listening_on(*where):
+        return listen(*where)
 
 
 def _verifier(options: ScopeOptions, authenticator: Any) -> Verifier:
@@ -183,20 +174,6 @@ def _protocol() -> Any:
     except ModuleNotFoundError:
         return "auto"
     return limited_protocol(_HEAD_SECONDS, _CONNECTIONS)
-
-
-def _memory_settings(options: ScopeOptions, path: str | None) -> DeerMemConfig:
-    """Reads the settings of the memory: options win over variables, and those over the file."""
-    from deermem.config import DeerMemConfig
-    from deermem.gateway.naming import told_by_variable
-
-    read_tables(path)  # which says in which way the file cannot be used
-    variables = {each.name: f"DEERMEM_{each.name.upper()}" for each in fields(DeerMemConfig)}
-    with told_by_variable("", {name: each for name, each in variables.items() if os.environ.get(each)}):
-        memory = DeerMemConfig.load(path)
-    if options.storage_path is not None:
-        memory = replace(memory, storage_path=options.storage_root)
-    return memory
 
 
 def _auth_settings(options: ScopeOptions, path: str | None, memory: DeerMemConfig) -> AuthSettings:
@@ -227,18 +204,3 @@ def _refuse_options_of_http(options: ScopeOptions, given: dict[str, Any]) -> Non
         wrong.append("--json")
     if wrong:
         raise UsageError(f"{wrong[0]} goes with --transport http only")
-
-
-class _OneLine(logging.Formatter):
-    """Writes each record as one line; a traceback has its own."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name in the standard library
-        return one_line(super().formatMessage(record))
-
-
-def _log_to_standard_error() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine(_LOG_LINE))
-    logging.basicConfig(handlers=[handler], level=logging.INFO)
-    for name in ("mcp", "uvicorn.error"):  # what they tell of every session and start is for their authors
-        logging.getLogger(name).setLevel(logging.WARNING)
