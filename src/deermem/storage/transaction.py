@@ -26,7 +26,6 @@ from deermem.storage.bucket import (
     StoredFact,
 )
 from deermem.storage.copies import NOTHING, Superseded, back_up
-from deermem.storage.fact_files import MAX_FACT_FILE_BYTES
 from deermem.storage.journal import (
     Staged,
     apply,
@@ -262,14 +261,12 @@ def _encode_files(resolution: Resolution) -> list[tuple[Parts, bytes]]:
 def _encode_readable(fact: Fact) -> bytes:
     """Encodes a fact and makes sure that it can be read again: nothing a caller passes wedges a store."""
     data = encode_fact(fact)
-    reason = f"needs a file of more than {MAX_FACT_FILE_BYTES:,} bytes"
-    if len(data) <= MAX_FACT_FILE_BYTES:
-        try:
-            if decode_fact(data, path=fact.id, scope=fact.scope, fact_id=fact.id).same_meaning(fact):
-                return data
-            reason = "would read back as something else"
-        except Corruption as error:
-            reason = error.reason
+    try:
+        if decode_fact(data, path=fact.id, scope=fact.scope, fact_id=fact.id).same_meaning(fact):
+            return data
+        reason = "it would read back as something else"
+    except Corruption as error:
+        reason = error.reason
     raise InvalidInputError(f"fact {fact.id}", f"cannot be stored: {reason}")
 
 
