@@ -57,10 +57,14 @@ def figure(value: float, unit: str) -> str:
     """Returns a figure with its unit, in three significant digits."""
     if unit == "s":
         scale, name = next((each for each in _UNITS if abs(value) >= each[0]), _UNITS[-1])
-        return f"{value / scale:.3g} {name}"
+        return f"{_rounded(value / scale, 3)} {name}"
     if unit == "bytes":
-        return f"{value / 1e6:.3g} MB"
-    return f"{value:.4g}{' ' + unit if unit else ''}"
+        return f"{_rounded(value / 1e6, 3)} MB"
+    return f"{_rounded(value, 4)}{' ' + unit if unit else ''}"
+
+
+def _rounded(value: float, digits: int) -> str:
+    return f"{float(f'{value:.{digits}g}'):,g}"
 
 
 def plain(rows: Sequence[Sequence[str]]) -> str:

@@ -162,7 +162,7 @@ def test_the_table_of_peers_has_a_line_for_each_operation_and_size_and_marks_the
     )
     assert table.matrix(found) == [
         ["operation", "facts", Own.name, "other"],
-        ["create", "10", "**2 s**", "2.47e+03 s (1,234)"],
+        ["create", "10", "**2 s**", "2,470 s (1,234)"],
         ["create", "100", "2 s", "**1 s** (0.5)"],
     ]
 
