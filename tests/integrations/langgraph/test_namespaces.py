@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import EllipsisType
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -190,3 +191,22 @@ def test_a_layout_that_contradicts_itself_is_refused(
 ) -> None:
     with pytest.raises(InvalidInputError):
         DeerMemStore(tmp_path, layout=layout, user_id=user_id, agent_name=agent_name)
+
+
+def test_a_text_is_no_namespace_since_its_first_letter_would_be_the_user(tmp_path: Path) -> None:
+    text: Any = "alice"
+    with DeerMemStore(tmp_path) as store:
+        store.put(("a", "l", "i", "c", "e"), "k", {"content": "of the user a"})
+        attempts: list[Callable[[], object]] = [
+            lambda: store.put(text, "k", {"content": "x"}),
+            lambda: store.get(text, "k"),
+            lambda: store.delete(text, "k"),
+            lambda: store.search(text),
+            lambda: store.list_namespaces(prefix=text),
+        ]
+        for attempt in attempts:
+            with pytest.raises(InvalidNamespaceError, match="tuple of labels"):
+                attempt()
+        kept = store.get(("a", "l", "i", "c", "e"), "k")
+        assert kept is not None
+        assert kept.value == {"content": "of the user a"}

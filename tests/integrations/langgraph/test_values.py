@@ -149,3 +149,10 @@ def test_a_put_of_what_is_there_already_writes_nothing(store: DeerMemStore) -> N
     revision = store.manager.get_memory(user_id="alice")["revision"]
     store.put(("alice", "n"), "k", {"content": "one", "a": [1.5, None]})
     assert store.manager.get_memory(user_id="alice")["revision"] == revision
+
+
+@pytest.mark.parametrize("value", [["x"], "x", 1, True])
+def test_a_value_that_is_no_dictionary_is_refused_as_bad_input(store: DeerMemStore, value: Any) -> None:
+    with pytest.raises(InvalidInputError, match="must be a dictionary"):
+        store.put(("alice",), "k", value)
+    assert store.get(("alice",), "k") is None

@@ -45,7 +45,8 @@ class Batch:
     """Checks operations when it is made, before anything is read or written.
 
     Raises:
-        InvalidNamespaceError: A label breaks LangGraph's rules, or the layout does not fit a put.
+        InvalidNamespaceError: A namespace is a text, a label breaks LangGraph's rules, or the layout does not
+            fit a put.
         InvalidInputError: A value, a key or a filter breaks its rule.
         NotImplementedError: A put has a time to live.
     """
@@ -80,6 +81,7 @@ class Batch:
 
     def _take(self, index: int, op: Op) -> None:
         validate_op_namespace(op)
+        _refuse_texts(op)
         if isinstance(op, PutOp):
             self._take_put(op)
             return
@@ -107,6 +109,20 @@ class Batch:
         address = (place.scope, place.rest, key)
         self._writes.pop(address, None)
         self._writes[address] = Write(place.scope, place.rest, key, draft)
+
+
+def _refuse_texts(op: Op) -> None:
+    """Refuses "alice" for ("alice",): its labels would be letters, and `a` the user of all such names."""
+    given: list[object] = []
+    if isinstance(op, SearchOp):
+        given = [op.namespace_prefix]
+    elif isinstance(op, ListNamespacesOp):
+        given = [condition.path for condition in op.match_conditions or ()]
+    elif isinstance(op, GetOp | PutOp):
+        given = [op.namespace]
+    for labels in given:
+        if isinstance(labels, str):
+            raise InvalidNamespaceError(f"A namespace is a tuple of labels: ({labels!r},), not {labels!r}.")
 
 
 def _commit(repository: MemoryRepository, user: UserId, writes: Sequence[Write]) -> None:

@@ -148,9 +148,12 @@ def draft_of(rest: Labels, key: str, value: Mapping[str, Any], user_label: str) 
     """Checks a value and returns what to store of it.
 
     Raises:
-        InvalidInputError: Names the part that JSON cannot hold, or says that the value is too large.
+        InvalidInputError: Names the part that JSON cannot hold, or says that the value is too large or no
+            dictionary.
     """
     plain = _plain(value, "value", 0)
+    if not isinstance(plain, dict):
+        raise InvalidInputError("value", f"must be a dictionary, and is of type {type(value).__name__}")
     entry: dict[str, Any] = {"namespace": [*rest], "key": key, "user": user_label}
     own = own_fields(plain)
     field = next((name for name in TEXT_FIELDS if _is_text(plain.get(name))), None)
