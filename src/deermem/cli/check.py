@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -89,6 +90,8 @@ def _show(options: UserOptions, root: str, report: CheckReport, more: dict[str, 
         drawn=lambda: drawn_findings(findings),
     )
     options.out.note(summary_of(report))
+    if not Path(root).is_dir():
+        options.out.hint(f"there is no directory {root}")
 
 
 def _repair(
