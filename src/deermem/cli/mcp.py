@@ -92,6 +92,9 @@ def _serve_stdio(options: ScopeOptions, memory: DeerMemConfig, read_only: bool) 
     from deermem.manager import DeerMem
 
     scope = options.scope
+    root = os.path.realpath(memory.storage_root())
+    made = "" if os.path.isdir(root) else ", which the first write makes"
+    options.out.note(f"Serving the memory of {scope} in {root}{made}")
     if is_terminal(sys.stdin):
         options.out.note("This speaks a protocol for programs; Ctrl-D ends it.")
     with DeerMem(memory) as manager:

@@ -247,7 +247,25 @@ def test_without_standard_input_it_says_so(root: Path) -> None:
     )
     assert ended.returncode == 1
     assert ended.stdout == b""
-    assert ended.stderr.startswith(b"Error: ")
+    assert b"\nError: " in ended.stderr
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_whose_memory_is_served_is_told_where_no_protocol_is(root: Path, exists: bool) -> None:
+    place = root if exists else root / "typo"
+    place.parent.mkdir(exist_ok=True, parents=True)
+    root.mkdir(exist_ok=True)
+    ended = subprocess.run(
+        command("--storage-path", str(place)),
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment(root),
+        stdin=subprocess.DEVNULL,
+    )
+    made = "" if exists else ", which the first write makes"
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert f"alice/__default__ in {os.path.realpath(place)}{made}\n" in ended.stderr
 
 
 def test_options_of_http_are_refused(root: Path) -> None:
