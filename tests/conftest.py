@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -21,6 +23,12 @@ settings.load_profile("ci")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the switch that `make crash` sets."""
     parser.addoption("--whole", action="store_true", help="explore every state instead of a seeded sample")
+
+
+def pytest_configure() -> None:
+    """Lets Ctrl-C mean something to the commands that tests start: what a shell runs behind it ignores that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -95,7 +95,7 @@ def test_a_cached_state_is_valid_for_one_time_stamp_size_revision_and_text_of_me
     other: ManifestImage,
 ) -> None:
     assert Token._fields == ("mtime_ns", "size", "revision")
-    entry = ScopeEntry(ALICE, image(1, 10, 5), {})
+    entry = ScopeEntry(ALICE, image(1, 10, 5), {}, 0)
     assert entry.is_valid_for(image(1, 10, 5))
     assert not entry.is_valid_for(other)
 

@@ -84,3 +84,15 @@ def test_users_that_were_read_once_do_not_stay_for_ever(tmp_path: Path) -> None:
         store.upsert_fact(Scope.of(f"user{number}"), draft("x"))
         store.snapshot(Scope.of(f"user{number}"))
     assert len(store.engine.cache) < 8
+
+
+def test_the_cost_after_a_refresh_is_that_of_a_first_read(tmp_path: Path) -> None:
+    store = store_with(tmp_path, "kept", "changed", "deleted")
+    store.snapshot(ALICE)
+    with MemoryRepository(tmp_path) as foreign:
+        foreign.edit_fact(ALICE, "changed", {"content": "a much longer text " * 40, "topics": ("one", "two")})
+        foreign.delete_fact(ALICE, "deleted")
+        foreign.upsert_fact(ALICE, draft("new", "another text " * 20))
+    with MemoryRepository(tmp_path) as fresh:
+        assert store.snapshot(ALICE).facts == fresh.snapshot(ALICE).facts
+        assert store.engine.cache.cost == fresh.engine.cache.cost

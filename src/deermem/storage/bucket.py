@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from deermem.errors import Corruption, InvalidInputError, LegacyFormat, UnsupportedFormat
 from deermem.format.fact_markdown import decode_fact
@@ -58,6 +58,9 @@ class StoredFact(NamedTuple):
 
     fact: Fact
     identity: FileIdentity | None
+
+
+_STEM: Final = -len(FACT_SUFFIX)
 
 
 class FactFile(NamedTuple):
@@ -248,7 +251,8 @@ class Bucket(OpenDirectories):
             entries = directory.identities() if known else dict.fromkeys(directory.names())
             for name, identity in entries.items():
                 if identity is not None:
-                    before = known.get(FactId(name[: -len(FACT_SUFFIX)]))
+                    # What has the identity of a known fact's file has its name, too: it needs no check.
+                    before = known.get(cast("FactId", name[:_STEM]))
                     if before is not None and before.identity == identity:
                         found[before.fact.id] = before
                         continue

@@ -40,15 +40,25 @@ class Token(NamedTuple):
         return cls(image.identity.mtime_ns, image.identity.size, image.manifest.revision)
 
 
-class ScopeEntry:
-    """Holds the facts of a scope as they were read, and the snapshot made of them on demand."""
+Facts = dict[FactId, StoredFact]
 
-    def __init__(self, scope: Scope, image: ManifestImage, facts: dict[FactId, StoredFact]) -> None:
+
+class ScopeEntry:
+    """Holds the facts of a scope as they were read, and the snapshot made of them on demand.
+
+    Args:
+        scope: Whose facts they are.
+        image: The `memory.json` that they were read under.
+        facts: The facts.
+        weight: What they weigh, see `weight_of`.
+    """
+
+    def __init__(self, scope: Scope, image: ManifestImage, facts: Facts, weight: int) -> None:
         self.scope = scope
         self.image = image
         self.facts = facts
         self._snapshot: Snapshot | None = None
-        self.cost = cost_of_scope(image) + sum(cost_of_fact(stored.fact) for stored in facts.values())
+        self.cost = cost_of_scope(image) + weight
 
     def is_valid_for(self, image: ManifestImage) -> bool:
         """Tells whether `memory.json` is still the one that the facts were read under."""
@@ -73,6 +83,16 @@ class ScopeEntry:
         for fact_id in deleted:
             before = self.facts.pop(fact_id, None)
             self.cost -= cost_of_fact(before.fact) if before else 0
+
+
+def weight_of(facts: Facts, known: Facts, known_weight: int) -> int:
+    """Returns what facts weigh; those among them that are known, whose weight is, are not weighed again."""
+    new = [stored for fact_id, stored in facts.items() if known.get(fact_id) is not stored]
+    weight = known_weight + sum(cost_of_fact(stored.fact) for stored in new)
+    if len(facts) - len(new) < len(known):
+        gone = (stored for fact_id, stored in known.items() if facts.get(fact_id) is not stored)
+        weight -= sum(cost_of_fact(stored.fact) for stored in gone)
+    return weight
 
 
 def _shown_as(scope: Scope, entry: ScopeEntry) -> Snapshot:
@@ -112,6 +132,12 @@ class SnapshotCache:
             if entry is not None:
                 self._entries.move_to_end((scope.user.bucket, scope.agent))
             return entry
+
+    def known_facts(self, scope: Scope) -> tuple[Facts, int]:
+        """Returns the facts that are known of a scope, valid or not, and what they weigh."""
+        with self._mutex:
+            entry = self.find(scope)
+            return ({}, 0) if entry is None else (dict(entry.facts), entry.cost - cost_of_scope(entry.image))
 
     def known_fact(self, scope: Scope, fact_id: FactId) -> KnownFact | None:
         """Returns the fact as this process saw it last."""

@@ -12,7 +12,7 @@ from deermem.model.manifest import NO_MANIFEST, Manifest
 from deermem.model.snapshot import Snapshot
 from deermem.storage.agents import AgentEntry, list_entries
 from deermem.storage.bucket import Bucket, ManifestImage
-from deermem.storage.cache import ScopeEntry, SnapshotCache
+from deermem.storage.cache import ScopeEntry, SnapshotCache, weight_of
 from deermem.storage.legacy import refuse_legacy
 
 Problem = Corruption | UnsupportedFormat
@@ -97,9 +97,9 @@ class BucketView:
             return cached
         self.used_disk = True
         refuse_legacy(self.bucket, scope.agent)
-        before = self._cache.find(scope)
-        known = {} if before is None else dict(before.facts)
-        entry = ScopeEntry(scope, self.image, self.bucket.read_facts(scope, known, young_after(self.image)))
+        known, weight = self._cache.known_facts(scope)
+        facts = self.bucket.read_facts(scope, known, young_after(self.image))
+        entry = ScopeEntry(scope, self.image, facts, weight_of(facts, known, weight))
         self.entries.append(entry)
         return entry.snapshot()
 

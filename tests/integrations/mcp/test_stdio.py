@@ -80,7 +80,8 @@ def test_a_signal_ends_it_while_the_client_takes_nothing(root: Path, other: Deer
             lines.call("memory_list", limit=50)
         lines.process.terminate()
         lines.process.terminate()
-        assert lines.process.wait(PATIENCE) == 0
+        # The second may come when the server is through, and then it is the system's to answer.
+        assert lines.process.wait(PATIENCE) in (0, -signal.SIGTERM)
         assert "Traceback" not in lines.log
 
 
