@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Lets Ctrl-C mean something to the commands that tests start: what a shell runs behind it ignores that."""
+    """Lets Ctrl-C mean something to the commands that tests start: what runs in the background ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
