@@ -59,6 +59,16 @@ def test_list_facts_pages_with_a_cursor_and_a_limit(tmp_path: Path) -> None:
     assert pages == [["f00", "f01", "f02"], ["f03", "f04", "f05"], ["f06"]]
 
 
+def test_a_cursor_need_not_be_a_fact_any_more_and_filters_count_after_it(tmp_path: Path) -> None:
+    store = MemoryRepository(tmp_path)
+    for name, category in (("a", "goal"), ("c", "goal"), ("d", "context"), ("e", "goal"), ("f", "goal")):
+        store.upsert_fact(ALICE, draft(name, category=category))
+    page = store.list_facts(ALICE, filters={"category": "goal"}, limit=2, cursor="b")
+    assert ([fact.id for fact in page.facts], page.next_cursor) == (["c", "e"], "e")
+    page = store.list_facts(ALICE, filters={"category": "goal"}, limit=2, cursor=page.next_cursor)
+    assert ([fact.id for fact in page.facts], page.next_cursor) == (["f"], None)
+
+
 def test_a_full_last_page_has_no_next_cursor(tmp_path: Path) -> None:
     store = store_with(tmp_path, "a", "b")
     assert store.list_facts(ALICE, limit=2).next_cursor is None

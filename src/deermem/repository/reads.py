@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from operator import attrgetter
 from typing import Final
 
 from deermem.errors import InvalidInputError
@@ -76,8 +79,10 @@ class Reads(RepositoryCore):
             raise InvalidInputError("limit", f"must be an integer from 1 to {MAX_PAGE:,}")
         accepts = fact_filter(filters)
         snapshot, problems = self.readable_snapshot(scope) if skip_corrupt else (self.snapshot(scope), ())
-        after = "" if cursor is None else parse_fact_id(cursor)
-        found = [fact for fact in snapshot.facts if fact.id > after and accepts(fact)]
+        facts = snapshot.facts
+        # A page costs what it shows, not what lies before it.
+        start = 0 if cursor is None else bisect_right(facts, parse_fact_id(cursor), key=attrgetter("id"))
+        found = [*islice(filter(accepts, (facts[at] for at in range(start, len(facts)))), limit + 1)]
         more = found[limit - 1].id if len(found) > limit else None
         return FactPage(tuple(found[:limit]), more, snapshot.revision, problems)
 
