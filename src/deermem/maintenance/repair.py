@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
 from deermem.errors import Corruption, UnsupportedFormat
-from deermem.format.journal_json import Journal, staged_name
+from deermem.format.journal_json import Journal
 from deermem.format.layout import JOURNAL, RECOVERY
 from deermem.format.manifest_json import encode_manifest
 from deermem.maintenance.check import scan_once
@@ -24,7 +24,7 @@ from deermem.maintenance.set_aside import keep, mark, read_record
 from deermem.model.identity import UserId
 from deermem.repository.core import RepositoryCore
 from deermem.storage.bucket import Bucket
-from deermem.storage.journal import discard, reapply, sweep
+from deermem.storage.journal import reapply, replace_file, sweep
 from deermem.storage.opening import sync_above_bucket
 from deermem.storage.port import UnexpectedFileType
 from deermem.storage.predecessor import end_legacy_transaction
@@ -164,14 +164,9 @@ class _Repair:
     def _put_manifest(self, data: bytes) -> None:
         """Moves a new `memory.json` over one that is broken or missing, in one step."""
         sync_above_bucket(self._engine.file_system, self._bucket.user)
-        operation = self._operation()
-        with self._bucket.directory_at((RECOVERY,), make=True) as recovery:
-            try:
-                recovery.create(staged_name(operation, 0), data)
-                recovery.rename(staged_name(operation, 0), self._bucket.directory, self._bucket.manifest_name)
-            except BaseException:
-                discard(recovery, operation)
-                raise
+        replace_file(
+            self._bucket, self._operation(), self._bucket.directory, self._bucket.manifest_name, data
+        )
         self._bucket.directory.sync()
 
     def _commit(self, scan: Scan, plan: Plan) -> None:

@@ -8,7 +8,6 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
-from deermem.format.journal_json import staged_name
 from deermem.format.layout import FENCES, JOURNAL, QUARANTINE, RECOVERY, is_fact_place
 from deermem.format.manifest_json import decode_manifest, encode_manifest
 from deermem.maintenance.check_scan import MAX_SET_ASIDE, Parts
@@ -19,7 +18,7 @@ from deermem.model.manifest import Manifest
 from deermem.repository.core import RepositoryCore
 from deermem.storage.bucket import Bucket
 from deermem.storage.copies import put
-from deermem.storage.journal import discard
+from deermem.storage.journal import replace_file
 from deermem.storage.port import EntryKind
 from deermem.storage.recovery import recover
 from deermem.storage.transaction import write_all
@@ -171,23 +170,11 @@ class _Undo:
                 target.sync()
                 source.sync()
         elif step.is_replacing:
-            self._replace(parts, step.data)
+            with self._bucket.directory_at(parts[:-1]) as directory:
+                replace_file(self._bucket, self._operation(), directory, parts[-1], step.data)
+                directory.sync()
         else:
             put(self._bucket, self._operation(), parts, step.data)
-
-    def _replace(self, parts: Parts, data: bytes) -> None:
-        operation = self._operation()
-        with (
-            self._bucket.directory_at((RECOVERY,), make=True) as recovery,
-            self._bucket.directory_at(parts[:-1]) as directory,
-        ):
-            try:
-                recovery.create(staged_name(operation, 0), data)
-                recovery.rename(staged_name(operation, 0), directory, parts[-1])
-            except BaseException:
-                discard(recovery, operation)
-                raise
-            directory.sync()
 
     def _advance(self) -> None:
         """Removes what the repair had moved, and lets every reader look again: one transaction."""

@@ -8,11 +8,11 @@ from hashlib import sha256
 from typing import Final
 
 from deermem.errors import MigrationError
-from deermem.format.journal_json import Parts, staged_name
-from deermem.format.layout import BACKUP_SUFFIX, RECOVERY
+from deermem.format.journal_json import Parts
+from deermem.format.layout import BACKUP_SUFFIX
 from deermem.format.legacy_json import MAX_LEGACY_BYTES
 from deermem.storage.bucket import Bucket
-from deermem.storage.journal import discard, sync_above
+from deermem.storage.journal import replace_file, sync_above
 from deermem.storage.opening import trusted
 
 _MAX_COPY_BYTES: Final = 500_000_000
@@ -112,13 +112,7 @@ def put(bucket: Bucket, operation: str, target: Parts, data: bytes, *, beside_ol
             if found != data:
                 raise FileExistsError(f"{bucket.path_of(target)} is there already")
         else:
-            with bucket.directory_at((RECOVERY,), make=True) as recovery:
-                try:
-                    recovery.create(staged_name(operation, 0), data)
-                    recovery.rename(staged_name(operation, 0), directory, target[-1])
-                except BaseException:
-                    discard(recovery, operation)
-                    raise
+            replace_file(bucket, operation, directory, target[-1], data)
         directory.sync()
     if not beside_old:
         sync_above(bucket, parts, len(parts))

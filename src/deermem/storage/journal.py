@@ -21,7 +21,7 @@ from deermem.format.journal_json import (
     is_staged_name,
     staged_name,
 )
-from deermem.format.layout import AGENTS, JOURNAL
+from deermem.format.layout import AGENTS, JOURNAL, RECOVERY
 from deermem.storage.bucket import Bucket
 from deermem.storage.port import Directory, FileIdentity, UnexpectedFileType
 
@@ -120,6 +120,28 @@ def discard(recovery: Directory, operation: str) -> None:
             if name.startswith(operation):
                 with suppress(OSError):
                     recovery.unlink(name)
+
+
+def replace_file(bucket: Bucket, operation: str, directory: Directory, name: str, data: bytes) -> None:
+    """Writes and syncs a file aside and moves it into a directory, where it replaces what has its name.
+
+    It is there as a whole or not at all. To sync the directory is left to the caller.
+
+    Args:
+        bucket: The user's bucket, whose lock the caller holds.
+        operation: 32 hex digits that no other transaction has.
+        directory: Where the file belongs.
+        name: Its name there.
+        data: What it holds.
+    """
+    with bucket.directory_at((RECOVERY,), make=True) as recovery:
+        staged = staged_name(operation, 0)
+        try:
+            recovery.create(staged, data)
+            recovery.rename(staged, directory, name)
+        except BaseException:
+            discard(recovery, operation)
+            raise
 
 
 def apply(bucket: Bucket, recovery: Directory, journal: Journal) -> None:

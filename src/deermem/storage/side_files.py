@@ -12,12 +12,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
 from deermem.errors import Corruption, InvalidInputError
-from deermem.format.journal_json import Parts, staged_name
-from deermem.format.layout import AGENTS, METADATA, RECOVERY, is_agent_file
+from deermem.format.journal_json import Parts
+from deermem.format.layout import AGENTS, METADATA, is_agent_file
 from deermem.model.identity import AgentName, FactId, UserId
 from deermem.storage.access import BucketAccess
 from deermem.storage.bucket import Bucket
-from deermem.storage.journal import discard
+from deermem.storage.journal import replace_file
 from deermem.storage.opening import BucketGone, trusted
 
 MAX_SIDE_FILE_BYTES: Final = 16_000_000
@@ -56,17 +56,8 @@ class SideFiles:
                     agent.sync()
         except FileNotFoundError:
             return False
-        with (
-            self._bucket.directory_at(self._place) as directory,
-            self._bucket.directory_at((RECOVERY,), make=True) as recovery,
-        ):
-            staged = staged_name(self._operation, 0)
-            try:
-                recovery.create(staged, data)
-                recovery.rename(staged, directory, name)
-            except BaseException:
-                discard(recovery, self._operation)
-                raise
+        with self._bucket.directory_at(self._place) as directory:
+            replace_file(self._bucket, self._operation, directory, name, data)
             directory.sync()
         return True
 
