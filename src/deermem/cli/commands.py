@@ -38,6 +38,8 @@ _SERVICES: Final = "Services"
 _SUMMARIES: Final = "Summaries"
 _SHELL: Final = "Shell"
 
+_CHECK: Final = "Read everything, change nothing, and say what is wrong."
+
 COMMANDS: Final = (
     Listed(_STORE, "init", "places.init", "Make the storage root, if it is not there."),
     Listed(_STORE, "status", "status.status", "Show where the memory is and how it is."),
@@ -60,7 +62,7 @@ COMMANDS: Final = (
         "transfer.import_document",
         "Replace the summaries and an agent's facts by those of a JSON document.",
     ),
-    Listed(_OPERATIONS, "check", "check.check", "Read everything, change nothing, and say what is wrong."),
+    Listed(_OPERATIONS, "check", "check.check", _CHECK),
     Listed(_OPERATIONS, "migrate", "migrate.migrate", "Make version-1 memory version 2."),
     Listed(
         _OPERATIONS,
@@ -89,12 +91,8 @@ COMMANDS: Final = (
         "completion.completion",
         "Print the script that makes a shell complete commands and options.",
     ),
-    Listed(
-        _OPERATIONS, "doctor", "check.check", "Read everything, change nothing, and say what is wrong.", True
-    ),
-    Listed(
-        _OPERATIONS, "fsck", "check.check", "Read everything, change nothing, and say what is wrong.", True
-    ),
+    Listed(_OPERATIONS, "doctor", "check.check", _CHECK, True),
+    Listed(_OPERATIONS, "fsck", "check.check", _CHECK, True),
     Listed(_SUMMARIES, "summaries", "summaries.application", "Show or set the summaries of a user."),
     Listed(
         _OPERATIONS,

@@ -73,7 +73,7 @@ def mcp(
         import deermem.integrations.mcp  # noqa: F401 - to say what is missing
     except ImportError as error:
         raise UsageError("the Python package mcp is missing", 'pip install "deermem[mcp]"') from error
-    read_tables(config)  # which says in which way the file cannot be used
+    auth_table = read_tables(config)["auth"]
     memory = memory_settings(options, config)
     log_to_standard_error("mcp", "uvicorn.error")  # what they tell of every session is for their authors
     check_store(os.path.realpath(memory.storage_root()), writes=not read_only)
@@ -83,7 +83,7 @@ def mcp(
     else:
         where = (host or DEFAULT_HOST, DEFAULT_PORT if port is None else port)
         origins = _checked_origins(allow_origin or [])
-        _serve_http(options, memory, _auth_settings(options, config, memory), where, origins, read_only)
+        _serve_http(options, memory, _auth_settings(options, auth_table, memory), where, origins, read_only)
 
 
 def _serve_stdio(options: ScopeOptions, memory: DeerMemConfig, read_only: bool) -> None:
@@ -179,7 +179,7 @@ def _protocol() -> Any:
     return limited_protocol(_HEAD_SECONDS, _CONNECTIONS)
 
 
-def _auth_settings(options: ScopeOptions, path: str | None, memory: DeerMemConfig) -> AuthSettings:
+def _auth_settings(options: ScopeOptions, auth: dict[str, Any], memory: DeerMemConfig) -> AuthSettings:
     """Reads how callers are identified; the one user of mode `none` is that of the command line.
 
     Raises:
@@ -187,7 +187,6 @@ def _auth_settings(options: ScopeOptions, path: str | None, memory: DeerMemConfi
     """
     from deermem.gateway.auth import AuthSettings, Mode
 
-    auth = read_tables(path)["auth"]
     environment = dict(os.environ)
     is_named = options.user_id is not None or options.no_user
     if (environment.get("DEERMEM_AUTH_MODE") or auth.get("mode", Mode.NONE)) != Mode.NONE:
