@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,6 +144,25 @@ def test_the_page_for_a_reader_shows_code_as_code(local: Client) -> None:
 def test_the_document_is_the_same_every_time(local: Client) -> None:
     first = json.dumps(body_of(local.get("/openapi.json")))
     assert json.dumps(body_of(local.get("/openapi.json"))) == first
+
+
+def test_no_request_changes_what_the_process_warns_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The framework does so while it builds routes; gateways in other threads would get its setting."""
+    changed_by: list[str] = []
+    original = warnings.catch_warnings.__enter__
+
+    def enter(context: warnings.catch_warnings[Any]) -> object:
+        changed_by.append(threading.current_thread().name)
+        return original(context)
+
+    with running(manager_at(tmp_path)) as gateway, gateway.client() as client, monkeypatch.context() as patch:
+        patch.setattr(warnings.catch_warnings, "__enter__", enter)
+        for path, operations in body_of(client.get("/openapi.json"))["paths"].items():
+            for method in operations:
+                assert client.request(method, path).status_code < 500
+    assert not changed_by
 
 
 def test_a_path_that_knows_other_methods_names_them(local: Client) -> None:

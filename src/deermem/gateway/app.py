@@ -66,6 +66,9 @@ def create_app(gateway: Gateway, authenticator: Authenticator, limits: LimitSett
     for router in _ROUTERS:
         app.include_router(router)
     add_security(app, authenticator.identifying_headers)
+    # The framework builds its routes and its document when they are first asked for, and changes which
+    # warnings the whole process shows while it does. No request is to wait for it, no thread to meet it.
+    app.openapi()
     _add_layers(app, gateway, authenticator, limits)
     return app
 
