@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from deermem.storage.mounts import Mount, lock_warning, mount_of, parse_mountinfo
+from deermem.storage.mounts import (
+    Mount,
+    is_local,
+    lies_on_local_disks,
+    lock_warning,
+    mount_of,
+    parse_mountinfo,
+)
 
 TABLE = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,errors=continue
@@ -68,3 +77,29 @@ def test_mounts_with_local_locks_or_caches_are_warned_of(
 @pytest.mark.parametrize("type_", ["ext4", "xfs", "btrfs", "apfs", "fuse.ceph-fuse", "fuse"])
 def test_no_warning_is_made_up(type_: str) -> None:
     assert lock_warning(Mount("/m", type_, "s", ("rw",))) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "local"),
+    [
+        ("/home/store", True),
+        ("/data/store", True),
+        ("/mnt/with blank/store", False),
+        ("/mnt/moose", False),
+        ("/mnt", False),  # two are mounted below it
+        ("/mnt/with", True),
+        ("/", False),
+    ],
+)
+def test_a_store_is_local_where_all_of_it_is(path: str, local: bool) -> None:
+    assert lies_on_local_disks(path, parse_mountinfo(TABLE)) is local
+
+
+def test_of_a_file_system_that_is_not_known_nothing_is_promised() -> None:
+    assert not lies_on_local_disks("/x", [Mount("/", "fuse.of-somebody", "s", ("rw",))])
+    assert not lies_on_local_disks("/x", [])
+
+
+def test_a_link_to_a_store_is_judged_by_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/proc")
+    assert not is_local(str(tmp_path / "link"))

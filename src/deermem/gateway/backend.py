@@ -19,9 +19,11 @@ from deermem.gateway.documents import (
     render_memory,
 )
 from deermem.gateway.errors import EVICTED, Refusal, agent_not_found, invalid
+from deermem.gateway.quick_looks import QuickLooks
 from deermem.manager import DeerMem, MemoryManager
 from deermem.model.identity import DEFAULT_AGENT, Scope, is_fact_id
 from deermem.repository import MemoryRepository
+from deermem.storage.mounts import is_local
 
 T = TypeVar("T")
 
@@ -49,7 +51,9 @@ class PageRequest:
 
 
 class Backend:
-    """Answers with encoded documents. Every method blocks, and is safe to call from several threads.
+    """Answers with encoded documents.
+
+    Every method but `document_at_once` blocks, and is safe to call from several threads.
 
     Args:
         manager: The memory manager. One that is not DeerMem has the operations of the contract alone.
@@ -63,9 +67,18 @@ class Backend:
         self._read_only = read_only
         self._max_batch = max_facts_per_request
         self._documents = RenderedSnapshots()
+        self._looks = QuickLooks(self._is_local)
+
+    def document_at_once(self, scope: Scope) -> Rendered | None:
+        """Returns the document if it was encoded before and is current, for the event loop.
+
+        `None` says that only `document` can tell.
+        """
+        return self._looks.take(lambda: self._unchanged(scope))
 
     def document(self, scope: Scope) -> Rendered:
         """Returns the document."""
+        self._looks.judge()
         if isinstance(self._manager, DeerMem):
             return self._documents.of(self._manager.repository.snapshot(scope))
         return render_memory(self._manager.get_memory(**_names(scope)))
@@ -215,6 +228,14 @@ class Backend:
         flushed = self._manager.shutdown_flush(timeout)
         self._manager.close()
         return flushed
+
+    def _unchanged(self, scope: Scope) -> Rendered | None:
+        assert isinstance(self._manager, DeerMem)  # noqa: S101 - of no other is it known where it lies
+        snapshot = self._manager.repository.snapshot_if_unchanged(scope)
+        return None if snapshot is None else self._documents.known(snapshot)
+
+    def _is_local(self) -> bool:
+        return isinstance(self._manager, DeerMem) and is_local(self._manager.repository.storage_root)
 
     def _changed(self, scope: Scope, if_match: Tags, change: Callable[[Changes], int]) -> Rendered:
         """Commits a change and returns the document at its revision or a later one."""

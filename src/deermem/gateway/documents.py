@@ -83,14 +83,22 @@ class RenderedSnapshots:
         self._entries: OrderedDict[tuple[str | None, AgentName], tuple[Snapshot, Rendered]] = OrderedDict()
         self._size = 0
 
-    def of(self, snapshot: Snapshot) -> Rendered:
-        """Returns the encoded document of a snapshot."""
+    def known(self, snapshot: Snapshot) -> Rendered | None:
+        """Returns the encoded document of a snapshot if it is kept."""
         key = (snapshot.scope.user.bucket, snapshot.scope.agent)
         with self._mutex:
             known = self._entries.get(key)
-            if known is not None and known[0] is snapshot:
-                self._entries.move_to_end(key)
-                return known[1]
+            if known is None or known[0] is not snapshot:
+                return None
+            self._entries.move_to_end(key)
+            return known[1]
+
+    def of(self, snapshot: Snapshot) -> Rendered:
+        """Returns the encoded document of a snapshot."""
+        known = self.known(snapshot)
+        if known is not None:
+            return known
+        key = (snapshot.scope.user.bucket, snapshot.scope.agent)
         rendered = render_memory(snapshot_document(snapshot))
         with self._mutex:
             self._drop(key)

@@ -60,11 +60,16 @@ class Gateway:
             raise self._refusal_of(error, operation, scope) from None
 
     async def document(self, scope: Scope, operation: Operation) -> Rendered:
-        """Returns a document, which requests that come at once share.
+        """Returns a document: at once where one look shows that it is the one that was sent before.
+
+        Otherwise a thread reads it, for all requests that come at once.
 
         Raises:
             Refusal: It cannot be read.
         """
+        unchanged = self.backend.document_at_once(scope)
+        if unchanged is not None:
+            return unchanged
         read = self.backend.export if operation is Operation.EXPORT_MEMORY else self.backend.document
         try:
             return await self._documents.run((scope, operation), scope.user.bucket, lambda: read(scope))

@@ -69,6 +69,8 @@ class RepositoryCore:
         self.engine.on_migrated = self._told
         self._new_token = new_token
         self._strict = strict_user_scope
+        ways_to_read = type(self).snapshot, type(self)._read
+        self._reads_its_own_way = ways_to_read != (RepositoryCore.snapshot, RepositoryCore._read)  # noqa: SLF001
 
     @property
     def storage_root(self) -> str:
@@ -98,6 +100,17 @@ class RepositoryCore:
         """
         empty = Snapshot.of(scope, NO_MANIFEST, ())
         return self._read(scope.user, lambda view: view.snapshot(scope), empty)
+
+    def snapshot_if_unchanged(self, scope: Scope) -> Snapshot | None:
+        """Returns the snapshot if it is cached and one look at the disk shows that it is current.
+
+        For callers that must not wait: no lock is taken and nothing is parsed. `None` says that only
+        `snapshot` can tell, as it does where a subclass reads in a way of its own; what `snapshot` would
+        raise is not raised here.
+        """
+        if self._reads_its_own_way or (self._strict and scope.user.raw is None):
+            return None
+        return self.engine.look(scope)
 
     def snapshots(self, scopes: Sequence[Scope]) -> list[Snapshot]:
         """Returns the snapshots of several agents of one user, all at one revision.

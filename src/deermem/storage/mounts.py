@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 _OCTAL: Final = re.compile(r"\\([0-7]{3})")
@@ -33,6 +33,10 @@ _WARNINGS: Final = {
     "virtiofs": _UNKNOWN_LOCKS,
     "vboxsf": _UNKNOWN_LOCKS,
 }
+# Kernels read these from a device of this machine, or keep them in memory.
+_LOCAL: Final = frozenset(
+    ["bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"]
+)
 _LOCAL_BY_OPTION: Final = frozenset(["nolock", "local_lock=all", "local_lock=flock", "local_lock=posix"])
 
 
@@ -62,13 +66,18 @@ def parse_mountinfo(text: str) -> list[Mount]:
     return mounts
 
 
-def mounted_at(path: str) -> Mount | None:
-    """Returns the mount that a directory lies on; `None` where the system has no table of mounts."""
+def mounted() -> list[Mount]:
+    """Returns what is mounted; nothing where the system has no table of mounts."""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
-            return mount_of(os.path.realpath(path), parse_mountinfo(file.read()))
+            return parse_mountinfo(file.read())
     except OSError:
-        return None
+        return []
+
+
+def mounted_at(path: str) -> Mount | None:
+    """Returns the mount that a directory lies on; `None` where the system has no table of mounts."""
+    return mount_of(os.path.realpath(path), mounted())
 
 
 def mount_of(path: str, mounts: Iterable[Mount]) -> Mount | None:
@@ -79,6 +88,25 @@ def mount_of(path: str, mounts: Iterable[Mount]) -> Mount | None:
         if covers and (best is None or len(mount.point) >= len(best.point)):
             best = mount
     return best
+
+
+def is_local(path: str) -> bool:
+    """Tells whether a directory lies on disks of this machine, see `lies_on_local_disks`."""
+    return lies_on_local_disks(os.path.realpath(path), mounted())
+
+
+def lies_on_local_disks(path: str, mounts: Sequence[Mount]) -> bool:
+    """Tells whether an absolute path and all below it lie on disks that no other machine serves.
+
+    `False` where the system does not tell, and for a file system that nothing is known of.
+    """
+    at = mount_of(path, mounts)
+    below = path.rstrip("/") + "/"
+    return (
+        at is not None
+        and at.type in _LOCAL
+        and all(mount.type in _LOCAL for mount in mounts if mount.point.startswith(below))
+    )
 
 
 def lock_warning(mount: Mount) -> str | None:
