@@ -69,8 +69,8 @@ class RepositoryCore:
         self.engine.on_migrated = self._told
         self._new_token = new_token
         self._strict = strict_user_scope
-        ways_to_read = type(self).snapshot, type(self)._read
-        self._reads_its_own_way = ways_to_read != (RepositoryCore.snapshot, RepositoryCore._read)  # noqa: SLF001
+        ways_to_read = type(self).snapshot, type(self)._read  # noqa: SLF001 - a method of its own
+        self._reads_its_own_way = ways_to_read != (RepositoryCore.snapshot, RepositoryCore._read)
 
     @property
     def storage_root(self) -> str:
