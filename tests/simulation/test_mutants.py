@@ -11,7 +11,9 @@ import pytest
 
 from deermem.errors import FactConflict
 from deermem.model import plans, resolution
+from deermem.model.identity import Scope
 from deermem.model.resolution import Resolution
+from deermem.model.snapshot import Snapshot
 from deermem.storage import engine, journal, transaction
 from deermem.storage.bucket import Bucket
 from deermem.storage.cache import SnapshotCache
@@ -98,6 +100,16 @@ def a_cache_that_never_looks(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def a_look_that_does_not_compare(patch: pytest.MonkeyPatch) -> None:
+    """A gateway that takes what it knows for what is there."""
+
+    def look(self: engine.Engine, scope: Scope) -> Snapshot | None:
+        entry = self.cache.find(scope)
+        return None if entry is None else entry.snapshot()
+
+    patch.setattr(engine.Engine, "look", look)
+
+
 def a_revision_that_comes_back(patch: pytest.MonkeyPatch) -> None:
     """A commit that does not advance the revision when it only deletes."""
     resolve = resolution.resolve
@@ -147,6 +159,7 @@ PLANTED: Final[dict[str, Plant]] = {
         no_preconditions,
         a_cap_that_is_one_too_high,
         a_cache_that_never_looks,
+        a_look_that_does_not_compare,
         a_revision_that_comes_back,
         a_conflict_out_of_nothing,
         a_manifest_before_the_facts,

@@ -185,7 +185,7 @@ EFFECTS: Final[Mapping[str, Callable[[State, Operation], State]]] = MappingProxy
         "several": _several,
     }
 )
-READS: Final = ("read", "get", "read all", "reload")
+READS: Final = ("read", "look", "get", "read all", "reload")
 
 
 def is_read(operation: Operation) -> bool:

@@ -39,6 +39,7 @@ _KINDS: Final[Mapping[str, int]] = MappingProxyType(
         "several": 3,
         "read": 5,
         "read all": 4,
+        "look": 4,
         "get": 3,
         "reload": 1,
     }
@@ -135,6 +136,7 @@ _SHAPES: Final[Mapping[str, Callable[[Operation, random.Random, Knowledge], Oper
     "reload": _of_all,
     "clear": _of_an_agent,
     "read": _of_an_agent,
+    "look": _of_an_agent,
     "summarise": _of_the_user,
 }
 
@@ -227,6 +229,12 @@ def _saw(call: Call, snapshots: list[Snapshot]) -> None:
     }
 
 
+def _look(repository: MemoryRepository, call: Call) -> None:
+    """Reads as a gateway does: what is cached if one look shows that it is current, else as everybody."""
+    scope = _scope(call.operation.agent)
+    _saw(call, [repository.snapshot_if_unchanged(scope) or repository.snapshot(scope)])
+
+
 def _get(repository: MemoryRepository, call: Call) -> None:
     """Reads one fact, between two looks at the revision; it tells nothing if they differ."""
     scope = _scope(call.operation.agent)
@@ -243,6 +251,7 @@ def _get(repository: MemoryRepository, call: Call) -> None:
 _READS: Final[Mapping[str, Callable[[MemoryRepository, Call], None]]] = {
     "read": lambda store, call: _saw(call, [store.snapshot(_scope(call.operation.agent))]),
     "read all": lambda store, call: _saw(call, store.snapshots([_scope(agent) for agent in AGENTS])),
+    "look": _look,
     "reload": lambda store, call: _saw(call, [store.reload(_scope(DEFAULT_AGENT))]),
     "get": _get,
 }
