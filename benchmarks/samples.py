@@ -131,7 +131,7 @@ def _make(folder: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
 
 
-def write_file(path: Path, data: bytes) -> None:
+def write_file(path: Path | str, data: bytes) -> None:
     """Writes a file with the store's mode, without a sync."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

@@ -90,18 +90,19 @@ def resident_after_users(root: Path, users: int, early: int) -> tuple[int, int]:
     """Reads users once each; returns the size of the process after the first ones and after all.
 
     All users share one folder, which is renamed and written anew for each of them: the repository
-    sees different users, and the disk does not have to hold them all.
+    sees different users, and the disk does not have to hold them all. Their paths are plain texts:
+    `pathlib` interns every part, and the interpreter's table of interned texts grows and stays large.
     """
     repository = _repository_that_was_used(root, _CACHE_BYTES)
     (root / USERS).mkdir()
     before, size_early = "", 0
     for number in range(users):
         scope = Scope.of(f"user{number:06}", "assistant")
-        bucket = root.joinpath(*bucket_parts(scope.user))
+        bucket = os.path.join(root, *bucket_parts(scope.user))
         if before:
-            os.rename(root / USERS / before, bucket)
+            os.rename(before, bucket)
         _become(bucket, scope)
-        before = bucket.name
+        before = bucket
         if len(repository.snapshot(scope).facts) != 1:
             raise AssertionError("the user has one fact")
         if number + 1 == early:
@@ -111,11 +112,11 @@ def resident_after_users(root: Path, users: int, early: int) -> tuple[int, int]:
     return size_early, resident_bytes()
 
 
-def _become(bucket: Path, scope: Scope) -> None:
-    path = bucket.joinpath(*fact_parts(scope.agent, fact_id(0)))
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _become(bucket: str, scope: Scope) -> None:
+    path = os.path.join(bucket, *fact_parts(scope.agent, fact_id(0)))
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     write_file(path, encode_fact(fact_of(0, fact_id(0), scope)))
-    write_file(bucket / DEFAULT_MANIFEST, manifest_bytes())
+    write_file(os.path.join(bucket, DEFAULT_MANIFEST), manifest_bytes())
 
 
 def resident_bytes() -> int:
