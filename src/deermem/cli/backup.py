@@ -14,7 +14,7 @@ from deermem.cli.options import StoreOptions, UserOptions, with_options
 from deermem.cli.outfile import given_file, result_file
 
 if TYPE_CHECKING:
-    from deermem.maintenance.backup import SavedUser
+    from deermem.maintenance.saving import SavedUser
     from deermem.model.identity import UserId
     from deermem.repository import MemoryRepository
 

@@ -137,7 +137,7 @@ _MEND: Final = "nothing was changed; mend the file, or see with `deermem check` 
 _DISK_HINTS: Final[Mapping[int, str]] = MappingProxyType(
     {
         errno.ENOSPC: "make room, and run it again",
-        errno.EROFS: "a user is locked even to be saved; of a read-only snapshot, copy the directory",
+        errno.EROFS: "of what can only be read, `deermem backup` saves a copy that can be restored elsewhere",
     }
 )
 

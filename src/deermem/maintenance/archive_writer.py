@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tarfile
 import zlib
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from deermem.errors import ArchiveError
 from deermem.maintenance.archive import (
@@ -26,6 +26,16 @@ from deermem.maintenance.archive_reader import is_plausible
 _BLOCK: Final = 512
 _RECORD: Final = 10_240
 _GZIP: Final = 31
+
+
+class Mark(NamedTuple):
+    """Is a place between two users to which an archive can be taken back."""
+
+    packer: Any  # the type of a compressor has no name
+    position: int
+    users: int
+    bytes_in: int
+    bytes_out: int
 
 
 class ArchiveWriter:
@@ -59,6 +69,19 @@ class ArchiveWriter:
         self.users.append(UserEntry(bucket, revision, len(self._index), entry))
         self._index = []
         return self.users[-1]
+
+    def mark(self) -> Mark:
+        """Returns the place that the archive has come to; only between two users, and where one can seek."""
+        return Mark(self._packer.copy(), self._stream.tell(), len(self.users), self.bytes_in, self.bytes_out)
+
+    def take_back(self, mark: Mark) -> None:
+        """Removes what was added since a mark."""
+        self._stream.seek(mark.position)
+        self._stream.truncate()
+        self._packer = mark.packer.copy()
+        self.bytes_in, self.bytes_out = mark.bytes_in, mark.bytes_out
+        del self.users[mark.users :]
+        self._index = []
 
     def close(self) -> None:
         """Adds the manifest and ends the archive.

@@ -12,8 +12,8 @@ from deermem.format.journal_json import staged_name
 from deermem.format.layout import RECOVERY
 from deermem.maintenance.archive import MAX_FILE_BYTES, Parts, is_agents_own
 from deermem.maintenance.archive_contents import revision_of
-from deermem.maintenance.backup import complete
 from deermem.maintenance.bucket_files import read_file
+from deermem.maintenance.saving import complete
 from deermem.model.identity import UserId
 from deermem.storage.bucket import Bucket
 from deermem.storage.engine import Engine

@@ -12,10 +12,11 @@ from typing import BinaryIO, Final, NamedTuple
 from deermem.errors import ArchiveError, Corruption, InvalidInputError, RestoreConflict, UnsupportedFormat
 from deermem.maintenance.archive import Header, Parts, UserEntry, folded, is_agents_own, member_name
 from deermem.maintenance.archive_contents import ArchivedFile, ArchivedUser, read_header, walk
-from deermem.maintenance.backup import MAX_PROBLEMS, complete, fact_problem, without_manifest
+from deermem.maintenance.backup import MAX_PROBLEMS, fact_problem
 from deermem.maintenance.bucket_files import list_files, read_file
 from deermem.maintenance.placing import Placing, empty_bucket
 from deermem.maintenance.replacing import Replacement, put_beside
+from deermem.maintenance.saving import complete, without_manifest
 from deermem.repository import MemoryRepository
 from deermem.storage.engine import Engine
 from deermem.storage.erasures import erased_at
