@@ -42,12 +42,13 @@ if TYPE_CHECKING:
         Upsert,
     )
     from deermem.model.fact import Fact, FactDraft, Source
-    from deermem.model.identity import Scope
+    from deermem.model.identity import Scope, UserId
     from deermem.model.snapshot import Snapshot
     from deermem.model.summaries import Section, Summaries, SummaryPatch
     from deermem.repository import FactPage, MemoryRepository
     from deermem.search.indexer import RebuildReport
     from deermem.search.port import Hit
+    from deermem.storage.view import View
 
 __all__ = [
     "ABSENT",
@@ -96,6 +97,8 @@ __all__ = [
     "Unchanged",
     "UnsupportedFormat",
     "Upsert",
+    "UserId",
+    "View",
 ]
 
 # Where each public name lives. A program pays for what it uses: the help of the command line needs no store.
@@ -145,7 +148,10 @@ _NAMES_BY_MODULE = {
         "FactDraft",
         "Source",
     ),
-    "deermem.model.identity": ("Scope",),
+    "deermem.model.identity": (
+        "Scope",
+        "UserId",
+    ),
     "deermem.model.snapshot": ("Snapshot",),
     "deermem.model.summaries": (
         "Section",
@@ -158,6 +164,7 @@ _NAMES_BY_MODULE = {
     ),
     "deermem.search.indexer": ("RebuildReport",),
     "deermem.search.port": ("Hit",),
+    "deermem.storage.view": ("View",),
 }
 _HOMES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 

@@ -128,7 +128,7 @@ class FiltersTheBest(SearchesDifferently):
 
 @breaks("test_an_adapter_is_told_of_what_is_committed")
 class TellsTheAdapterNothing(MemoryRepository):
-    def _told(self, user: UserId, committed: Committed) -> Delta:
+    def _announce(self, user: UserId, committed: Committed) -> Delta:
         return self._delta(committed)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from deermem import (
+    ChangeSet,
     Corruption,
     Delta,
     FactConflict,
@@ -17,9 +18,9 @@ from deermem import (
     MemoryRepository,
     Scope,
     Snapshot,
+    UserId,
+    View,
 )
-from deermem.model.identity import UserId
-from deermem.storage.transaction import Committed
 from deermem.testing.storage_samples import HERE, OTHER_AGENT, bucket_of, fact_file
 from tests.testing.planted import Planted
 
@@ -61,9 +62,9 @@ class ShoutsWhatItReads(MemoryRepository):
 class ReadsOnlyItsOwn(MemoryRepository):
     wrote = False
 
-    def _commit(self, user: UserId, decide: Any, *, supersedes: bool = False) -> Delta:
+    def before_commit(self, user: UserId, changes: ChangeSet, view: View) -> ChangeSet:
         self.wrote = True
-        return super()._commit(user, decide, supersedes=supersedes)
+        return changes
 
     def snapshot(self, scope: Scope) -> Snapshot:
         found = super().snapshot(scope)
@@ -88,10 +89,9 @@ class KnowsOnlyItsOwnCommits(MemoryRepository):
         self.latest.pop((self.storage_root, str(scope)), None)
         return super().reload(scope, accept_root=accept_root)
 
-    def _told(self, user: UserId, committed: Committed) -> Delta:
+    def after_commit(self, user: UserId, delta: Delta) -> None:
         for key in [key for key in self.latest if key[0] == self.storage_root]:
             self.latest.pop(key, None)
-        return super()._told(user, committed)
 
 
 @breaks("test_a_check_of_the_files_finds_nothing")

@@ -52,7 +52,7 @@ def test_a_large_text_takes_no_time(piece: str) -> None:
     assert time.process_time() - began < 5
 
 
-@pytest.mark.parametrize("field", ["content", "title", "source_error", "category", "topics"])
+@pytest.mark.parametrize("field", ["content", "title", "source", "source_error", "category", "topics"])
 def test_a_fact_with_a_secret_is_refused_and_nothing_is_written(tmp_path: Path, field: str) -> None:
     secret: Any = (SECRETS[1],) if field == "topics" else SECRETS[1]
     draft = FactDraft(**{"content": "Drinks tea.", field: secret})

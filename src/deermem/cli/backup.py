@@ -53,7 +53,7 @@ def backup(
         raise UsageError("--all-users goes with neither --user-id nor --no-user")
     from deermem.maintenance.backup import back_up
 
-    with options.repository() as repository:
+    with options.plain_repository() as repository:
         users = _users(options, repository, all_users=all_users)
         saved: list[SavedUser] = []
         with suppress(_NothingSaved), result_file(out, force=force) as stream:

@@ -41,7 +41,7 @@ def check(
         raise UsageError("--undo goes with neither --repair nor --all-users")
     if time is not None and not undo:
         raise UsageError("a time goes with --undo only")
-    with options.repository() as repository:
+    with options.plain_repository(writes=repair or undo) as repository:
         if undo:
             _undo(options, repository, time)
             return

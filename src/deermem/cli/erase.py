@@ -42,7 +42,7 @@ def erase_user(
     if not options.is_named:
         raise UsageError("the user is missing", "name the one to erase with --user-id, or use --no-user")
     user = options.user
-    with _repository(options) as repository:
+    with _repository(options, writes=not dry_run) as repository:
         report = plan_erasure(repository, user)
         hint = ""
         if not (report.removed or report.links):
@@ -61,11 +61,12 @@ def erase_user(
         options.out.note(f"Beyond reach: {'; '.join(BEYOND)}.")
 
 
-def _repository(options: NamedUserOptions) -> MemoryRepository:
+def _repository(options: NamedUserOptions, *, writes: bool) -> MemoryRepository:
     """Opens the store with the search index that the environment names, since that has to forget, too."""
     from deermem.config import parse_variables
 
-    return options.repository(parse_variables(os.environ).get("retrieval_adapter"))
+    index = parse_variables(os.environ).get("retrieval_adapter")
+    return options.plain_repository(index, writes=writes)
 
 
 def _ask(report: ErasureReport) -> None:

@@ -129,6 +129,7 @@ _FIELD_HINTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "agent_name": "without --agent a command means the default agent",
         "id": "`deermem list` shows the ids",
+        "DEERMEM_STORAGE_CLASS": "nothing was done; the class has to be installed beside deermem",
         "storage_path": "name a directory with --storage-path or DEERMEM_DATA_DIR",
         "user_id": "name the user with --user-id or DEERMEM_USER_ID, or use --no-user",
     }

@@ -24,7 +24,7 @@ def explain(options: ScopeOptions) -> None:
     """
     from deermem.maintenance.explain import explain as look_at
 
-    with options.repository() as repository:
+    with options.plain_repository() as repository:
         found = look_at(repository.engine, options.scope)
         root = repository.storage_root
     problems = [report_of(problem, root) for problem in found.problems]

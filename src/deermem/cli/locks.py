@@ -34,7 +34,7 @@ def locks(
 
     if all_users and (options.user_id is not None or options.no_user):
         raise UsageError("--all-users goes with neither --user-id nor --no-user")
-    with options.repository() as repository:
+    with options.plain_repository() as repository:
         users = survey_users(repository) if all_users else [UserId.parse(options.user)]
         problems: list[Corruption | OSError] = []
         found = survey_locks(repository.engine, users, problems)

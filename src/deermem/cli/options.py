@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from deermem.model.identity import Scope
     from deermem.repository import MemoryRepository
 
+STORAGE_CLASS: Final = "DEERMEM_STORAGE_CLASS"
+
 _PANEL: Final = "Where and how"
 
 StoragePath = Annotated[
@@ -80,10 +82,50 @@ class StoreOptions:
         """The storage root as an absolute path without links."""
         return os.path.realpath(self.settings.storage_path(self.storage_path))
 
-    def repository(self, retrieval_adapter: str | None = None) -> MemoryRepository:
-        """Opens the store; nothing is written."""
+    @property
+    def storage_class(self) -> str:
+        """The class that the environment names for the store; empty means `MemoryRepository` itself."""
+        return os.environ.get(STORAGE_CLASS, "")
+
+    def repository(self) -> MemoryRepository:
+        """Opens the store with the class that the environment names, so that a command passes its seams.
+
+        Nothing is written.
+
+        Raises:
+            InvalidInputError: The class cannot be used.
+        """
+        if not self.storage_class:
+            return self.plain_repository()
+        from deermem.config import DeerMemConfig
+        from deermem.gateway.naming import told_by_variable
+        from deermem.manager.opening import open_repository
+
+        settings = self.settings
+        config = DeerMemConfig(
+            storage_path=self.storage_root,
+            storage_class=self.storage_class,
+            file_lock_timeout_seconds=settings.lock_timeout,
+            undo_days=settings.undo_days,
+            manifest_filename=settings.manifest_filename,
+        )
+        with told_by_variable("", {"storage_class": STORAGE_CLASS}):
+            return open_repository(config)
+
+    def plain_repository(
+        self, retrieval_adapter: str | None = None, *, writes: bool = False
+    ) -> MemoryRepository:
+        """Opens the store past that class, for a command that works on files and not on facts.
+
+        Args:
+            retrieval_adapter: The search index.
+            writes: Whether the command changes memory, so that a person is told what it passes by.
+        """
         from deermem.repository import MemoryRepository
 
+        if writes and self.storage_class:
+            passed = f"{self.storage_class} ({STORAGE_CLASS})"
+            self.out.note(f"This works on files: {passed} is neither asked nor told.")
         settings = self.settings
         return MemoryRepository(
             self.storage_root,

@@ -39,7 +39,7 @@ def restore(
         raise UsageError(f"--on-conflict must be one of {', '.join(OnConflict)}")
     buckets = [UserId.parse(options.user).bucket] if options.is_named else None
     selection = Selection(buckets, with_agents)
-    with options.repository() as repository, given_file(file) as stream:
+    with options.plain_repository(writes=not dry_run) as repository, given_file(file) as stream:
         plan = plan_restore(repository.engine, stream, selection, OnConflict(on_conflict))
         if not dry_run:
             stream.seek(0)

@@ -41,7 +41,7 @@ def status(
     if all_users and (options.user_id is not None or options.no_user):
         raise UsageError("--all-users goes with neither --user-id nor --no-user")
     user = UserId.parse(options.user)
-    with options.repository() as repository:
+    with options.plain_repository() as repository:
         root = survey_root(repository.storage_root)
         users: list[UserId] | None = None
         with noted(root.problems, root.path):
@@ -54,12 +54,15 @@ def status(
     warnings = [*root.warnings, *(warning for each in memories for warning in each.warnings)]
     document: dict[str, Any] = {
         **root.document(),
+        **({"storageClass": options.storage_class} if options.storage_class else {}),
         **({} if users is None else {"users": [each.bucket for each in users]}),
         "memories": [each.document() for each in memories],
         "warnings": warnings,
         "problems": [problem.document()["error"] for problem in problems],
     }
     rows = _root_rows(root, users)
+    if options.storage_class:
+        rows.insert(2, ("storage class", options.storage_class))
     if not all_users:
         rows += _memory_rows(memories[0])
     listed = memories if all_users else []

@@ -35,8 +35,9 @@ def _find_class(name: str) -> type[MemoryRepository]:
         return MemoryRepository
     try:
         found = resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidInputError("storage_class", f"{name!r} cannot be imported: {error}") from error
+    except Exception as error:  # whatever the module of somebody else raises
+        reason = f"{name!r} cannot be imported: {type(error).__name__}: {error}"
+        raise InvalidInputError("storage_class", reason) from error
     if not (isinstance(found, type) and issubclass(found, MemoryRepository)):
         raise InvalidInputError("storage_class", f"{name!r} is no subclass of MemoryRepository")
     return found

@@ -1,7 +1,8 @@
-"""What every operation of the repository shares: the engine, the indexer, and how they meet."""
+"""What every operation of the repository shares: the engine, the indexer, the seams, and how they meet."""
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from deermem.model.fact import FactDraft
 from deermem.model.identity import FactId, Scope, UserId
 from deermem.model.manifest import NO_MANIFEST
 from deermem.model.snapshot import Snapshot
+from deermem.repository.seams import Seams, check_passed
 from deermem.search.indexer import Indexer
 from deermem.search.port import RetrievalAdapter
 from deermem.storage.access import DEFAULT_LOCK_TIMEOUT
@@ -29,9 +31,11 @@ from deermem.storage.view import View
 
 T = TypeVar("T")
 
+_log = logging.getLogger(__name__)
 
-class RepositoryCore:
-    """Reads and commits through the engine, and tells the indexer of commits.
+
+class RepositoryCore(Seams):
+    """Reads and commits through the engine and the seams, and tells the indexer of commits.
 
     `MemoryRepository` says what each argument means.
     """
@@ -66,11 +70,11 @@ class RepositoryCore:
 
             retrieval_adapter = load_adapter(retrieval_adapter)
         self._indexer = Indexer(retrieval_adapter, self.snapshot, load_all=self.snapshots)
-        self.engine.on_migrated = self._told
+        self.engine.on_migrated = self._announce
         self._new_token = new_token
         self._strict = strict_user_scope
-        ways_to_read = type(self).snapshot, type(self)._read  # noqa: SLF001 - a method of its own
-        self._reads_its_own_way = ways_to_read != (RepositoryCore.snapshot, RepositoryCore._read)
+        ways_to_read = type(self).snapshot, type(self).before_read
+        self._reads_its_own_way = ways_to_read != (RepositoryCore.snapshot, Seams.before_read)
 
     @property
     def storage_root(self) -> str:
@@ -124,12 +128,19 @@ class RepositoryCore:
         nothing = [Snapshot.of(scope, NO_MANIFEST, ()) for scope in scopes]
         return self._read(scopes[0].user, lambda view: [view.snapshot(scope) for scope in scopes], nothing)
 
-    def commit(self, user: UserId, decide: Callable[[View], ChangeSet]) -> Delta:
-        """Commits what `decide` makes of all that a user has; for maintenance, which works on whole users.
+    def commit(self, user: UserId, decide: Callable[[View], ChangeSet], *, supersedes: bool = False) -> Delta:
+        """Commits what `decide` makes of all that a user has; every write comes through here.
 
-        `decide` runs under the lock, perhaps several times.
+        Args:
+            user: Whose memory to change.
+            decide: Says what to change; it runs under the lock, perhaps several times.
+            supersedes: Whether nothing that is stored will be left, as `Engine.commit` has it.
         """
-        return self._commit(user, decide)
+
+        def passed(view: View) -> ChangeSet:
+            return self._passed(user, decide(view), view)
+
+        return self._announce(user, self.engine.commit(self._allowed(user), passed, supersedes=supersedes))
 
     def close(self) -> None:
         """Forgets what is cached and closes the retrieval adapter."""
@@ -154,22 +165,32 @@ class RepositoryCore:
         return draft if draft.id is not None else draft.with_id(self.new_fact_id())
 
     def _read(self, user: UserId, work: Callable[[View], T], absent: T) -> T:
-        return self.engine.read(self._allowed(user), work, absent=absent)
+        self.before_read(self._allowed(user))
+        return self.engine.read(user, work, absent=absent)
 
-    def _commit(
-        self, user: UserId, decide: Callable[[View], ChangeSet], *, supersedes: bool = False
-    ) -> Delta:
-        return self._told(user, self.engine.commit(self._allowed(user), decide, supersedes=supersedes))
+    def _passed(self, user: UserId, changes: ChangeSet, view: View) -> ChangeSet:
+        return check_passed(self.before_commit(user, changes, view), changes, type(self).__name__)
 
     def _removed(self, scope: Scope) -> Delta | None:
-        committed = delete_agent(self.engine, self._allowed(scope.user), scope.agent)
-        return None if committed is None else self._told(scope.user, committed)
+        user = self._allowed(scope.user)
+        committed = delete_agent(
+            self.engine, user, scope.agent, lambda changes, view: self._passed(user, changes, view)
+        )
+        return None if committed is None else self._announce(user, committed)
 
-    def _told(self, user: UserId, committed: Committed) -> Delta:
-        """Tells the indexer of a commit; the locks are released."""
+    def _announce(self, user: UserId, committed: Committed) -> Delta:
+        """Tells of a commit, if it changed something; the locks are released."""
         delta = self._delta(committed)
         if committed.image is not committed.base:
             self._indexer.committed(user, delta)
+            try:
+                self.after_commit(user, delta)
+            except Exception as error:  # noqa: BLE001 - whatever a storage raises, the commit stands
+                # Its message may quote what is remembered.
+                name, reason = type(self).__name__, type(error).__name__
+                _log.error(
+                    "%s.after_commit failed after revision %d of %s: %s", name, delta.revision, user, reason
+                )
         return delta
 
     @staticmethod

@@ -56,7 +56,7 @@ class PointOperations(RepositoryCore):
         changes = ChangeSet(
             upserts=(upsert,), expected_manifest_revision=expected_manifest_revision, may_rebase=True
         )
-        return self._commit(scope.user, lambda _: changes)
+        return self.commit(scope.user, lambda _: changes)
 
     def edit_fact(
         self, scope: Scope, fact_id: str, changes: Mapping[str, Any], *, expected: Expected = None
@@ -83,7 +83,7 @@ class PointOperations(RepositoryCore):
             condition = Unchanged(fact) if expected is None else given
             return ChangeSet(upserts=(Upsert(scope.agent, fact.draft(**changes), condition),))
 
-        return self._commit(scope.user, decide)
+        return self.commit(scope.user, decide)
 
     def adopt_fact(self, scope: Scope, fact_id: str) -> Delta:
         """Makes a commit, with a revision that it never had, of a fact as it was edited by hand.
@@ -103,7 +103,7 @@ class PointOperations(RepositoryCore):
                 raise FactNotFoundError(wanted)
             return ChangeSet(upserts=(Upsert(scope.agent, fact.draft(), Unchanged(fact), renew=True),))
 
-        return self._commit(scope.user, decide)
+        return self.commit(scope.user, decide)
 
     def delete_fact(
         self,
@@ -125,7 +125,7 @@ class PointOperations(RepositoryCore):
             expected_manifest_revision=expected_manifest_revision,
             may_rebase=expected is not None,
         )
-        return self._commit(scope.user, lambda _: changes)
+        return self.commit(scope.user, lambda _: changes)
 
     def apply_changes(self, user_id: str | None, changes: ChangeSet) -> Delta:
         """Commits several changes of one user as one transaction.
@@ -138,7 +138,7 @@ class PointOperations(RepositoryCore):
         """
         upserts = tuple(replace(upsert, draft=self._identified(upsert.draft)) for upsert in changes.upserts)
         identified = replace(changes, upserts=upserts)
-        return self._commit(self._user(user_id), lambda _: identified)
+        return self.commit(self._user(user_id), lambda _: identified)
 
     def update_summaries(
         self,
@@ -155,7 +155,7 @@ class PointOperations(RepositoryCore):
         """
         parsed = patch if isinstance(patch, SummaryPatch) else SummaryPatch.parse(patch)
         changes = ChangeSet(summaries=parsed, expected_manifest_revision=expected_manifest_revision)
-        return self._commit(self._user(user_id), lambda _: changes)
+        return self.commit(self._user(user_id), lambda _: changes)
 
 
 def _precondition(expected: Expected, otherwise: Precondition) -> Precondition:

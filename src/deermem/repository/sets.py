@@ -35,7 +35,7 @@ class SetOperations(PointOperations):
         identified = self._identified(draft)
         _check_cap(max_facts)
         now = self.engine.now()
-        delta = self._commit(
+        delta = self.commit(
             scope.user, lambda view: plans.create(view.snapshot(scope), identified, now, max_facts)
         )
         return delta, delta.written[0].id if delta.written else None
@@ -43,7 +43,7 @@ class SetOperations(PointOperations):
     def clear(self, scope: Scope) -> Delta:
         """Deletes all facts of a scope; no writer that read before can bring one back."""
         changes = ChangeSet(clears=frozenset([scope.agent]), keeps="clear")
-        return self._commit(scope.user, lambda _: changes)
+        return self.commit(scope.user, lambda _: changes)
 
     def clear_all(self, user_id: str | None) -> Delta:
         """Deletes all facts of all agents of a user, and the summaries, in one transaction.
@@ -52,7 +52,7 @@ class SetOperations(PointOperations):
         """
         summaries = SummaryPatch.replace_all(NO_MANIFEST.summaries)
         everything = ChangeSet(clear_all=True, summaries=summaries, keeps="clear")
-        return self._commit(self._user(user_id), lambda _: everything, supersedes=True)
+        return self.commit(self._user(user_id), lambda _: everything, supersedes=True)
 
     def delete_agent(self, scope: Scope) -> Delta | None:
         """Deletes a custom agent: its facts, `config.yaml`, `SOUL.md`, side files and all the rest.
@@ -72,7 +72,7 @@ class SetOperations(PointOperations):
     def trim(self, scope: Scope, max_facts: int) -> Delta:
         """Deletes the facts that a cap evicts: the highest confidence stays."""
         _check_cap(max_facts)
-        return self._commit(scope.user, lambda view: plans.trim(view.snapshot(scope), max_facts))
+        return self.commit(scope.user, lambda view: plans.trim(view.snapshot(scope), max_facts))
 
     def consolidate(self, scope: Scope, fact_ids: Iterable[str], draft: FactDraft) -> Delta:
         """Replaces several facts by one that names them in `consolidatedFrom`.
@@ -82,12 +82,12 @@ class SetOperations(PointOperations):
         """
         wanted = [parse_fact_id(fact_id) for fact_id in fact_ids]
         merged = self._identified(draft)
-        return self._commit(scope.user, lambda view: plans.consolidate(view.snapshot(scope), wanted, merged))
+        return self.commit(scope.user, lambda view: plans.consolidate(view.snapshot(scope), wanted, merged))
 
     def replace_all(self, scope: Scope, drafts: Iterable[FactDraft], summaries: Summaries) -> Delta:
         """Sets the facts of a scope and the user's summaries to those given (import)."""
         identified = [self._identified(draft) for draft in drafts]
-        return self._commit(
+        return self.commit(
             scope.user, lambda view: plans.replace_all(view.snapshot(scope), identified, summaries)
         )
 

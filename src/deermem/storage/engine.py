@@ -252,7 +252,7 @@ class Engine(BucketAccess):
             if bucket is not None:
                 with self.settled(bucket) as transaction:
                     if supersedes:
-                        return transaction.commit(decide(transaction.view), supersedes=True)
+                        return transaction.commit(transaction.attempt(decide), supersedes=True)
                     transaction.migrate_user()
                     return transaction.attempt(lambda view: transaction.commit(decide(view)))
         if known is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 
 from deermem.errors import AgentNotFoundError, NotACustomAgent
@@ -15,16 +16,25 @@ from deermem.storage.engine import Engine
 from deermem.storage.legacy import has_legacy
 from deermem.storage.port import Directory, UnexpectedFileType
 from deermem.storage.transaction import Committed
+from deermem.storage.view import View
 
 _log = logging.getLogger(__name__)
 
 
-def delete_agent(engine: Engine, user: UserId, agent: AgentName) -> Committed | None:
+def delete_agent(
+    engine: Engine, user: UserId, agent: AgentName, passed: Callable[[ChangeSet, View], ChangeSet]
+) -> Committed | None:
     """Deletes a custom agent with all it owns.
 
     Its facts, `config.yaml`, `SOUL.md` and side files go in one transaction, which also fences the
     scope. Files of the host that are not known go afterwards: a crash before they are gone leaves a
     directory without facts and without `config.yaml`, and the next call removes it.
+
+    Args:
+        engine: The engine.
+        user: Whose agent.
+        agent: The agent.
+        passed: Returns the change set if it may be committed; it may raise instead.
 
     Returns:
         The transaction, or `None` when only such a rest was removed.
@@ -42,7 +52,10 @@ def delete_agent(engine: Engine, user: UserId, agent: AgentName) -> Committed | 
         custom = is_custom(bucket, agent)
         if not custom and (bucket.list_facts(agent) or has_legacy(bucket, agent)):
             raise NotACustomAgent(agent)
-        committed = transaction.commit(ChangeSet(removes=frozenset([agent]))) if custom else None
+        changes = ChangeSet(removes=frozenset([agent]))
+        committed = None
+        if custom:
+            committed = transaction.commit(transaction.attempt(lambda view: passed(changes, view)))
         try:
             with bucket.directory_at((AGENTS,)) as agents:
                 _remove_tree(agents, agent)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from deermem.testing.storage_fact_contract import ChangeRules, FactRules
 from deermem.testing.storage_read_contract import PlaceRules, ReadRules
+from deermem.testing.storage_seam_contract import SeamRules
 from deermem.testing.storage_set_contract import PlanRules, SetRules
 from deermem.testing.storage_sharing_contract import SettingRules, SharingRules
 
@@ -19,7 +20,7 @@ __all__ = ["StorageContract"]
 
 
 class StorageContract(
-    FactRules, ChangeRules, SetRules, PlanRules, ReadRules, PlaceRules, SharingRules, SettingRules
+    FactRules, ChangeRules, SetRules, PlanRules, ReadRules, PlaceRules, SeamRules, SharingRules, SettingRules
 ):
     """Tests a storage; inherit from it in a class whose name starts with `Test`.
 

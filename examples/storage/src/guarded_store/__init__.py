@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from deermem import ChangeSet, Delta, FactDraft, InvalidInputError, MemoryRepository
-from deermem.model.identity import UserId
+from deermem import ChangeSet, Delta, FactDraft, InvalidInputError, MemoryRepository, UserId, View
 from guarded_store.secrets import kind_of_secret
 
 __all__ = ["GuardedRepository", "kind_of_secret"]
@@ -26,25 +25,17 @@ class GuardedRepository(MemoryRepository):
     and which facts were written and deleted. No line has a text that was remembered.
     """
 
-    def _commit(self, user: UserId, decide: Callable[[Any], ChangeSet], *, supersedes: bool = False) -> Delta:
-        """Looks at what is about to be written, under the user's lock; `decide` may run several times."""
+    def before_commit(self, user: UserId, changes: ChangeSet, view: View) -> ChangeSet:  # noqa: ARG002 - a seam
+        """Refuses a change set that would store a secret."""
+        for field, text in _texts(changes):
+            kind = kind_of_secret(text)
+            if kind is not None:
+                raise InvalidInputError(field, f"looks like {kind}, and secrets are not remembered")
+        return changes
 
-        def checked(view: Any) -> ChangeSet:
-            changes = decide(view)
-            for field, text in _texts(changes):
-                kind = kind_of_secret(text)
-                if kind is not None:
-                    raise InvalidInputError(field, f"looks like {kind}, and secrets are not remembered")
-            return changes
-
-        return super()._commit(user, checked, supersedes=supersedes)
-
-    def _told(self, user: UserId, committed: Any) -> Delta:
-        """Logs what was committed; no lock is held any more, and nothing can be refused."""
-        delta = super()._told(user, committed)
-        if committed.image is not committed.base:
-            log.info("%s", json.dumps(_record(user, delta)))
-        return delta
+    def after_commit(self, user: UserId, delta: Delta) -> None:
+        """Logs what was committed."""
+        log.info("%s", json.dumps(_record(user, delta)))
 
 
 def _texts(changes: ChangeSet) -> Iterator[tuple[str, str]]:
@@ -54,11 +45,13 @@ def _texts(changes: ChangeSet) -> Iterator[tuple[str, str]]:
     if changes.summaries is not None:
         for (group, name), section in changes.summaries.sections.items():
             yield f"{group}.{name}", section.summary
+            yield f"{group}.{name}", section.extra
 
 
 def _texts_of(draft: FactDraft) -> Iterator[tuple[str, str]]:
     yield "content", draft.content
     yield "title", draft.title or ""
+    yield "source", draft.source.thread_id or ""
     yield "sourceError", draft.source_error or ""
     yield "category", draft.category
     for topic in draft.topics:
