@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from deermem.cli.backup import ArchiveArgument, WithAgents
-from deermem.cli.exits import UsageError, report_of
+from deermem.cli.exits import ExitCode, Report, UsageError, report_of
 from deermem.cli.options import NamedUserOptions, with_options
 from deermem.cli.outfile import given_file
 
@@ -46,6 +46,15 @@ def restore(
             restore_archive(repository, stream, plan)
     users = list(plan.users.values())
     problems = [report_of(problem) for problem in plan.problems]
+    left_out = [
+        Report(
+            "UserLeftOut",
+            f"left out: {report_of(error).message}",
+            "restore the user where names keep their case, with --user-id",
+            ExitCode.CONFLICT,
+        )
+        for error in plan.left_out.values()
+    ]
     would = "would be " if dry_run else ""
     options.out.show(
         {
@@ -54,14 +63,17 @@ def restore(
                 {"bucket": entry.bucket, "outcome": fate.value, "revision": entry.revision}
                 for entry, fate, _ in users
             ],
-            "problems": [problem.document()["error"] for problem in problems],
+            "problems": [problem.document()["error"] for problem in (*problems, *left_out)],
         },
         lines=[
-            f"{entry.user}: {fate.value if fate is Fate.THERE else would + fate.value}"
+            f"{entry.user}: {fate.value if fate in (Fate.THERE, Fate.LEFT_OUT) else would + fate.value}"
             f" ({entry.files:,} files)"
             for entry, fate, _ in users
         ],
-        brief=[str(entry.user) for entry, fate, _ in users if fate not in (Fate.THERE, Fate.SKIP)],
+        brief=[
+            str(entry.user) for entry, fate, _ in users if fate in (Fate.RESTORE, Fate.REPLACE, Fate.RENEW)
+        ],
     )
     for problem in problems:
         options.out.note(f"Warning: came back as it was, and cannot be read: {problem.message}")
+    options.out.exit_if(left_out)

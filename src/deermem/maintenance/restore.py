@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import BinaryIO, Final, NamedTuple
 
 from deermem.errors import ArchiveError, Corruption, InvalidInputError, RestoreConflict, UnsupportedFormat
-from deermem.maintenance.archive import Header, Parts, UserEntry, folded, is_agents_own, member_name
+from deermem.maintenance.archive import Header, Parts, UserEntry, is_agents_own, member_name
 from deermem.maintenance.archive_contents import ArchivedFile, ArchivedUser, read_header, walk
 from deermem.maintenance.backup import MAX_PROBLEMS, fact_problem
 from deermem.maintenance.bucket_files import list_files, read_file
@@ -40,6 +40,7 @@ class Fate(StrEnum):
     SKIP = "skipped"
     REPLACE = "replaced"
     RENEW = "restored at a new revision"
+    LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,32 @@ class PlannedUser(NamedTuple):
     fate: Fate
     manifest: str | None
 
+    def is_overwritten(self, on_conflict: OnConflict) -> bool:
+        """Tells whether another memory than the archive's is there and goes."""
+        return self.fate is Fate.REPLACE and on_conflict is OnConflict.OVERWRITE
+
 
 @dataclass(slots=True)
 class RestorePlan:
-    """Is what a restore would do: the archive was read from end to end, and nothing was written."""
+    """Is what a restore would do: the archive was read from end to end, and nothing was written.
+
+    `left_out` has the users who cannot be on this file system, with the reason. That a file system takes
+    two of the archive's users for one shows only once one of them is there, so a restore may add to it.
+    """
 
     header: Header
     selection: Selection
     users: dict[str | None, PlannedUser] = field(default_factory=dict)
     problems: list[Corruption | UnsupportedFormat] = field(default_factory=list)
+    left_out: dict[str | None, InvalidInputError] = field(default_factory=dict)
+
+    def leave_out(self, planned: PlannedUser, error: InvalidInputError) -> None:
+        """Notes that a user cannot be here; raises the reason if this very user was asked for."""
+        if self.selection.buckets is not None:
+            raise error
+        bucket = planned.entry.bucket
+        self.users[bucket] = planned._replace(fate=Fate.LEFT_OUT)
+        self.left_out[bucket] = error
 
 
 def plan_restore(
@@ -82,11 +100,10 @@ def plan_restore(
     """Reads an archive from end to end and decides what to do with each user; writes nothing.
 
     Raises:
-        ArchiveError: The archive is damaged, or holds what no backup has, or users that differ only
-            in case.
+        ArchiveError: The archive is damaged, or holds what no backup has.
         RestoreConflict: Users have another memory, and nothing was said of that.
         InvalidInputError: The archive is of a store with another name for `memory.json`, or has
-            nothing of the users that are wanted.
+            nothing of the users that are wanted, or one of them cannot be on this file system.
     """
     items = walk(stream)
     plan = RestorePlan(read_header(items), selection)
@@ -105,15 +122,18 @@ def plan_restore(
                 plan.problems += [problem] if len(plan.problems) < MAX_PROBLEMS else []
             continue
         plan.problems += without_manifest(item.bucket, engine.manifest_name, item.files)
-        fate = _fate_of(engine, item, selection)
-        if fate is Fate.REPLACE and on_conflict is OnConflict.SKIP:
-            fate = Fate.SKIP
-        if fate is Fate.RENEW or (fate is Fate.REPLACE and on_conflict is OnConflict.OVERWRITE):
-            _check_replaceable(item, engine.manifest_name, unreadable)
         manifest = item.files.get((engine.manifest_name,))
-        plan.users[item.bucket] = PlannedUser(item.entry, fate, manifest.sha256 if manifest else None)
+        planned = PlannedUser(item.entry, Fate.RESTORE, manifest.sha256 if manifest else None)
+        try:
+            planned = planned._replace(fate=_fate_of(engine, item, selection, on_conflict))
+        except InvalidInputError as error:
+            plan.leave_out(planned, error)
+        else:
+            plan.users[item.bucket] = planned
+            if planned.fate is Fate.RENEW or planned.is_overwritten(on_conflict):
+                _check_replaceable(item, engine.manifest_name, unreadable)
         unreadable = None
-    _check_users(plan, archived)
+    _check_selection(plan, archived)
     live = [entry.user for entry, fate, _ in plan.users.values() if fate is Fate.REPLACE]
     if live and on_conflict is OnConflict.FAIL:
         raise RestoreConflict(*map(str, live))
@@ -128,10 +148,7 @@ def _check_header(header: Header, engine: Engine, selection: Selection) -> None:
         raise InvalidInputError("with_agents", "is asked for, but the archive was made without it")
 
 
-def _check_users(plan: RestorePlan, archived: list[str | None]) -> None:
-    names = [str(bucket) for bucket in plan.users if bucket is not None]
-    if len({folded(name) for name in names}) < len(names):
-        raise ArchiveError("", "has users that differ only in case: restore them one at a time")
+def _check_selection(plan: RestorePlan, archived: list[str | None]) -> None:
     wanted = plan.selection.buckets
     missing = [] if wanted is None else [bucket for bucket in wanted if bucket not in plan.users]
     if missing:
@@ -157,8 +174,10 @@ def _check_replaceable(
         raise ArchiveError(name, "is missing or of version 1, and cannot replace a memory")
 
 
-def _fate_of(engine: Engine, archived: ArchivedUser, selection: Selection) -> Fate:
+def _fate_of(engine: Engine, archived: ArchivedUser, selection: Selection, on_conflict: OnConflict) -> Fate:
     fate = _compared(engine, archived, selection)
+    if fate is Fate.REPLACE and on_conflict is OnConflict.SKIP:
+        return Fate.SKIP
     revision = archived.entry.revision
     if fate is Fate.RESTORE and revision is not None:
         # A revision number that was seen is never used again for another state (guarantee G1).
@@ -197,7 +216,8 @@ def restore(
     """Does what was planned; the archive is read a second time, and checked as it was the first time.
 
     Where it is interrupted, running it again completes it. What is there already is made durable, since a
-    restore that was interrupted may have left it.
+    restore that was interrupted may have left it. Who turns out to be another user on this file system,
+    which ignores case, is left out, and the plan says so afterwards.
 
     Args:
         repository: The store.
@@ -210,21 +230,26 @@ def restore(
             if isinstance(item, Header):
                 continue
             planned = plan.users.get(item.bucket)
-            if planned is None or planned.fate is Fate.SKIP:
+            if planned is None or planned.fate in (Fate.SKIP, Fate.LEFT_OUT):
                 continue
             if isinstance(item, ArchivedUser):
                 _finish(repository, target)
                 target = None
                 stack.close()
             elif plan.selection.takes(item.parts):
-                if target is None:
-                    target = _target_of(repository.engine, planned, stack)
+                try:
+                    target = target or _target_of(repository.engine, planned, stack)
+                except InvalidInputError as error:
+                    plan.leave_out(planned, error)
+                    continue
                 _put(target, item)
 
 
 def _target_of(engine: Engine, planned: PlannedUser, stack: ExitStack) -> Placing | Replacement:
     user = planned.entry.user
     if planned.fate in (Fate.REPLACE, Fate.RENEW):
+        with engine.opened(user):  # the name may have become another user's
+            pass
         return Replacement(user, engine.manifest_name, erased_at(engine.file_system, user))
     return stack.enter_context(empty_bucket(engine, user, planned.manifest))
 

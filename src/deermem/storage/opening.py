@@ -65,6 +65,7 @@ def open_bucket(file_system: FileSystem, user: UserId, exact_names: set[str]) ->
                     exact_names.add(parts[1])
                 return bucket
         except FileNotFoundError:
+            exact_names.discard(parts[1])  # what comes next may have the name in another case
             return None
 
 

@@ -144,20 +144,6 @@ def test_names_that_are_one_on_some_file_system_are_refused(
     refused(packed(mended(change(members))), tmp_path / "root")
 
 
-def renamed(members: Members, bucket: str) -> Members:
-    return [(name.replace("alice", bucket), data) for name, data in members if "users/alice" in name]
-
-
-def test_users_that_differ_only_in_case_are_restored_one_at_a_time(members: Members, tmp_path: Path) -> None:
-    archive = packed(mended([*members[:-1], *renamed(members, "Alice"), members[-1]]))
-    assert len(verify(io.BytesIO(archive)).users) == 2
-    with pytest.raises(ArchiveError, match="differ only in case"):
-        restored(MemoryRepository(tmp_path / "root"), archive)
-    assert not (tmp_path / "root").exists()
-    plan = restored(MemoryRepository(tmp_path / "root"), archive, selection=Selection({"alice"}))
-    assert set(plan.users) == {"alice"}
-
-
 STRUCTURE: dict[str, Change] = {
     "no header": lambda members: members[1:],
     "no manifest": lambda members: members[:-1],
