@@ -112,7 +112,13 @@ def test_a_text_that_is_not_there_once_is_not_replaced(notes: DeerMemMemoryTool)
     assert text_of(notes, NOTES) == "one\ntwo\nthree two\n"
 
 
-@pytest.mark.parametrize("line", [-1, 4, None, "x", 1.5])
+@pytest.mark.parametrize("line", [None, "x", 1.5])
+def test_a_line_that_is_no_number_is_refused(notes: DeerMemMemoryTool, line: Any) -> None:
+    answer = call(notes, "insert", NOTES, insert_line=line, insert_text="x")
+    assert answer == "Error: The parameter `insert_line` is missing or is no whole number."
+
+
+@pytest.mark.parametrize("line", [-1, 4])
 def test_a_line_that_is_not_in_the_file_is_refused(notes: DeerMemMemoryTool, line: Any) -> None:
     assert call(notes, "insert", NOTES, insert_line=line, insert_text="x") == (
         f"Error: Invalid `insert_line` parameter: {line}. "

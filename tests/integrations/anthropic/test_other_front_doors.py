@@ -120,7 +120,11 @@ def test_the_summaries_are_files_that_can_be_edited(manager: DeerMem, tool: Deer
             {"path": "/memories/big", "file_text": "x" * 1_000_001},
             "Error: text: is larger than 1,000,000 bytes",
         ),
-        ("create", {"path": "/memories/s", "file_text": "\ud800"}, "Error: text: contains a lone surrogate"),
+        (
+            "create",
+            {"path": "/memories/s", "file_text": "\ud800"},
+            "Error: file_text: contains a lone surrogate",
+        ),
     ],
 )
 def test_what_the_stores_rules_forbid_is_told_and_changes_nothing(

@@ -129,11 +129,25 @@ def test_a_file_of_facts_cannot_pretend_to_be_another_file(tool: DeerMemMemoryTo
 
 @pytest.mark.parametrize(
     "path",
-    ["/memories/facts/a b.md", "/memories/facts/a", "/memories/facts/a/b.md", "/memories/facts/README.md"],
+    [
+        *("/memories/facts/a b.md", "/memories/facts/a", "/memories/facts/a/b.md", "/memories/facts/.md"),
+        *("/memories/facts/README.md", "/memories/facts/A.md", "/memories/facts/con.md"),
+    ],
 )
-def test_a_name_that_no_fact_can_have_is_refused_below_facts(tool: DeerMemMemoryTool, path: str) -> None:
-    assert call(tool, "create", path, file_text="x").startswith("Error: A file in /memories/facts must be")
-    assert listed(tool) == []
+def test_a_name_that_is_no_facts_or_not_its_own_on_every_disk_cannot_be_made_below_facts(
+    tool: DeerMemMemoryTool, path: str
+) -> None:
+    refused = "Error: A file in /memories/facts must be"
+    call(tool, "create", "/memories/a", file_text="x")
+    assert call(tool, "create", path, file_text="x").startswith(refused)
+    assert call(tool, "rename", old_path="/memories/a", new_path=path).startswith(refused)
+    assert listed(tool) == ["/memories/a"]
+
+
+@pytest.mark.timeout(20)
+def test_a_path_that_would_take_hours_to_decode_is_refused_at_once(tool: DeerMemMemoryTool) -> None:
+    answer = call(tool, "view", f"/memories/%{'25' * 1_000_000}2e")
+    assert answer.endswith("is longer than 1000 bytes or 32 names")
 
 
 def test_two_users_and_two_agents_have_memories_of_their_own(manager: DeerMem) -> None:

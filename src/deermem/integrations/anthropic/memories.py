@@ -26,15 +26,18 @@ from deermem.errors import (
     RevisionConflict,
 )
 from deermem.integrations.anthropic import plans
-from deermem.integrations.anthropic.answers import file_view, listing, no_such_path, refusal
+from deermem.integrations.anthropic.answers import no_such_path, refusal
 from deermem.integrations.anthropic.contents import Contents
 from deermem.integrations.anthropic.paths import Parts, parse_path
+from deermem.integrations.anthropic.views import file_view, listing
 from deermem.model.changes import ChangeSet
 from deermem.model.identity import Scope
+from deermem.model.rules import check_utf8
 from deermem.repository import MemoryRepository
 from deermem.storage.view import View
 
 MAX_SEEN: Final = 1_000
+MAX_CHARACTERS: Final = 30_000
 
 Work = Callable[[MemoryRepository], str]
 
@@ -46,10 +49,17 @@ class Memories:
 
     Args:
         scope: The user and the agent whose memory it is.
+        max_characters: How much of files and directories one answer shows.
+
+    Raises:
+        InvalidInputError: `max_characters` is no positive number.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, max_characters: int) -> None:
+        if type(max_characters) is not int or max_characters < 1:
+            raise InvalidInputError("max_characters", "must be a whole number of at least 1")
         self._scope = scope
+        self._limit = max_characters
         self._seen: OrderedDict[Parts, bytes] = OrderedDict()
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> Work:
@@ -60,13 +70,14 @@ class Memories:
             contents = Contents(repository.snapshot(self._scope))
             file = contents.file(path)
             if file is not None:
-                shown = file_view(path.shown, file.text, view_range)
+                shown = file_view(path.shown, file.text, view_range, self._limit)
                 self._saw(path.parts, file.text)
                 return shown
             files = contents.below(path.parts)
             if not files and path.parts:
                 raise no_such_path(path.shown)
-            return listing(path.shown, {file.parts[len(path.parts) :]: file.size for file in files})
+            sizes = {file.parts[len(path.parts) :]: file.size for file in files}
+            return listing(path.shown, sizes, view_range, self._limit)
 
         return work
 
@@ -79,12 +90,16 @@ class Memories:
         """Replaces a text that occurs once in a file."""
         path, old = parse_path(_given(command, "path")), _text(command, "old_str")
         new = _text(command, "new_str") if _given(command, "new_str") is not None else ""
-        return self._change(lambda snapshot: plans.str_replace(snapshot, path, old, new), path.parts)
+        return self._change(
+            lambda snapshot: plans.str_replace(snapshot, path, old, new, self._limit), path.parts
+        )
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> Work:
         """Inserts lines into a file."""
         path, text = parse_path(_given(command, "path")), _text(command, "insert_text")
         line = _given(command, "insert_line")
+        if type(line) is not int:
+            raise refusal("Error: The parameter `insert_line` is missing or is no whole number.")
         return self._change(
             lambda snapshot: plans.insert(snapshot, path, line, text, self._seen.get(path.parts)), path.parts
         )
@@ -170,4 +185,6 @@ def _text(command: Any, name: str) -> str:
     value = _given(command, name)
     if not isinstance(value, str):
         raise refusal(f"Error: The parameter `{name}` is missing or is no text.")
+    with told():  # or the answer that quotes it could not be sent
+        check_utf8(name, value)
     return value

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 from anthropic.lib.tools import ToolError
 
+from deermem.format.layout import is_windows_device
 from deermem.integrations.anthropic.answers import refusal
 from deermem.model.identity import FactId, is_fact_id
 from deermem.model.summaries import SectionKey
@@ -84,14 +85,15 @@ def parse_path(path: object) -> MemoryPath:
         raise refusal(f"Error: Path must start with {ROOT}, got: {str(path)[:200]!r}")
     below = path[len(ROOT) + 1 :].removesuffix("/")
     parts = tuple(below.split("/")) if below else ()
+    # First, because what is longer could take hours to decode.
+    if len(below.encode(errors="replace")) > MAX_PATH_BYTES or len(parts) > MAX_PARTS:
+        raise refusal(
+            f"Error: Path {path[:200]!r} is longer than {MAX_PATH_BYTES} bytes or {MAX_PARTS} names"
+        )
     if any(_escapes(part) for part in parts):
         raise refusal(f"Error: Path {path[:200]!r} would escape {ROOT} directory")
     if _FORBIDDEN.search(below) or any(not part.strip() for part in parts):
         raise refusal(f"Error: Path {path[:200]!r} has an empty name, a backslash or a control character")
-    if len(below.encode()) > MAX_PATH_BYTES or len(parts) > MAX_PARTS:
-        raise refusal(
-            f"Error: Path {path[:200]!r} is longer than {MAX_PATH_BYTES} bytes or {MAX_PARTS} names"
-        )
     return MemoryPath(parts, path)
 
 
@@ -121,6 +123,11 @@ def fact_id_of(parts: Parts) -> FactId | None:
 def is_hashed(fact_id: str) -> bool:
     """Tells whether an id is of the form that files outside `/memories/facts` have."""
     return _HASHED.fullmatch(fact_id) is not None
+
+
+def may_be_made(fact_id: FactId) -> bool:
+    """Tells whether a new file may be `/memories/facts/{id}.md`: on every disk it needs its own name."""
+    return fact_id == fact_id.lower() and not is_windows_device(fact_id) and not is_hashed(fact_id)
 
 
 def fact_parts(fact_id: FactId, kept: str | None) -> Parts:

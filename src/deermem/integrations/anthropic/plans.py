@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Final
 
 from deermem.integrations.anthropic.answers import (
     already_exists,
     destination_exists,
     does_not_exist,
     nothing_to_edit,
+    occurs_nowhere,
+    occurs_often,
     refusal,
-    snippet,
 )
 from deermem.integrations.anthropic.contents import AnyFile, Contents, SummaryFile
 from deermem.integrations.anthropic.paths import (
@@ -25,13 +27,16 @@ from deermem.integrations.anthropic.paths import (
     SUMMARY_FILES,
     MemoryPath,
     fact_id_of,
-    is_hashed,
+    may_be_made,
     summary_of,
 )
 from deermem.integrations.anthropic.texts import MemoryFile, changed_draft, moved_draft, new_draft
+from deermem.integrations.anthropic.views import snippet
 from deermem.model.changes import ChangeSet, Delete, Unchanged, Upsert
 from deermem.model.snapshot import Snapshot
 from deermem.model.summaries import Section, SummaryPatch
+
+MAX_PLACES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +66,20 @@ def create(snapshot: Snapshot, path: MemoryPath, text: str) -> Planned:
     return Planned(changes, f"File created successfully at: {path.shown}", text)
 
 
-def str_replace(snapshot: Snapshot, path: MemoryPath, old: str, new: str) -> Planned:
-    """Replaces a text that occurs once."""
+def str_replace(snapshot: Snapshot, path: MemoryPath, old: str, new: str, limit: int) -> Planned:
+    """Replaces a text that occurs once; of its surroundings the answer shows up to `limit` characters."""
     file = Contents(snapshot).file(path)
     if file is None:
         raise nothing_to_edit(path.shown)
     places = _places(file.text, old)
     if not places:
-        raise refusal(
-            f"No replacement was performed, old_str `{old}` did not appear verbatim in {path.shown}."
-        )
+        raise occurs_nowhere(old, path.shown)
     if len(places) > 1:
         lines = dict.fromkeys(file.text.count("\n", 0, place) + 1 for place in places)
-        raise refusal(
-            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
-            f"{', '.join(map(str, lines))}. Please ensure it is unique"
-        )
+        raise occurs_often(old, lines, more=len(places) == MAX_PLACES)
     (place,) = places
     text = f"{file.text[:place]}{new}{file.text[place + len(old) :]}"
-    return Planned(_edit(snapshot, file, text), snippet(text, place), text)
+    return Planned(_edit(snapshot, file, text), snippet(text, place, limit), text)
 
 
 def insert(snapshot: Snapshot, path: MemoryPath, line: int, text: str, seen: bytes | None) -> Planned:
@@ -101,7 +101,7 @@ def insert(snapshot: Snapshot, path: MemoryPath, line: int, text: str, seen: byt
             "line. View it again before you insert."
         )
     lines = file.text.removesuffix("\n").split("\n") if file.text else []
-    if type(line) is not int or not 0 <= line <= len(lines):
+    if not 0 <= line <= len(lines):
         raise refusal(
             f"Error: Invalid `insert_line` parameter: {line}. "
             f"It should be within the range of lines of the file: [0, {len(lines)}]"
@@ -182,20 +182,20 @@ def _check_place(contents: Contents, path: MemoryPath) -> None:
         raise refusal(f"Error: {above} is a file, not a directory")
     if path.in_summaries and summary_of(path.parts) is None:
         raise refusal(f"Error: Only these files can be in {ROOT}/summaries: {', '.join(SUMMARY_FILES)}")
-    if path.in_facts and ((fact_id := fact_id_of(path.parts)) is None or is_hashed(fact_id)):
+    if path.in_facts and ((fact_id := fact_id_of(path.parts)) is None or not may_be_made(fact_id)):
         raise refusal(
-            f"Error: A file in {ROOT}/{FACTS} must be named like fact_1.md: letters, digits, '_' and '-'. "
-            f"Create other files elsewhere in {ROOT}."
+            f"Error: A file in {ROOT}/{FACTS} must be named like fact_1.md: lower-case letters, digits, '_' "
+            f"and '-'. Create other files elsewhere in {ROOT}."
         )
 
 
 def _places(text: str, wanted: str) -> list[int]:
-    """Returns where a text occurs, overlapping occurrences included."""
+    """Returns where a text occurs, overlapping occurrences included; of many, the first."""
     if not wanted:
         return [] if text else [0]
     places: list[int] = []
     place = text.find(wanted)
-    while place >= 0:
+    while place >= 0 and len(places) < MAX_PLACES:
         places.append(place)
         place = text.find(wanted, place + 1)
     return places
