@@ -57,8 +57,8 @@ def server(root: Path) -> Iterator[Served]:
 
 def _serve(root: str, pipe: Connection) -> None:
     from deermem import DeerMem
+    from deermem.asgi.limits import LimitSettings
     from deermem.gateway.auth import AuthSettings, make_authenticator
-    from deermem.gateway.limits import LimitSettings
     from deermem.gateway.serve import GatewayServer
     from deermem.gateway.settings import GatewaySettings
 

@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 
 from deermem import DeerMem
+from deermem.asgi.limits import LimitSettings
 from deermem.gateway.auth import Authenticator, AuthSettings, make_authenticator
-from deermem.gateway.limits import LimitSettings
 from deermem.gateway.serve import GatewayServer
 from deermem.gateway.settings import GatewaySettings
 from deermem.manager import MemoryManager

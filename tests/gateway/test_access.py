@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from deermem.asgi.limits import LimitSettings
 from deermem.gateway.auth import AuthSettings, Mode, Role
 from deermem.gateway.auth.token_file import TokenFile
-from deermem.gateway.limits import LimitSettings
 from deermem.model.identity import safe_user_id
 from tests.gateway.servers import Running, manager_at, running
 from tests.gateway_auth.signing import AUDIENCE, ISSUER, jwk, key_set, signed

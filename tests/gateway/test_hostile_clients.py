@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deermem.gateway.limits import LimitSettings
+from deermem.asgi.limits import LimitSettings
 from tests.gateway.servers import (
     Client,
     Running,
@@ -286,7 +286,7 @@ def test_more_connections_than_allowed_are_told_to_retry_and_the_others_are_serv
 )
 def test_connections_leave_open_files_to_the_store(soft: int, hard: int, room: int, raised: int) -> None:
     script = (
-        "import resource as r; from deermem.gateway.open_files import room_for;"
+        "import resource as r; from deermem.asgi.open_files import room_for;"
         f"r.setrlimit(r.RLIMIT_NOFILE, ({soft}, {hard}));"
         "print(room_for(2_000, 16), r.getrlimit(r.RLIMIT_NOFILE)[0])"
     )

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from deermem import MemoryRepository
+from deermem.asgi.limits import LimitSettings
 from deermem.gateway.auth import AuthSettings, Mode
 from deermem.gateway.auth.caller import Role
 from deermem.gateway.auth.token_file import TokenFile
-from deermem.gateway.limits import LimitSettings
 from tests.gateway.servers import Client, body_of, manager_at, running
 
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from deermem.asgi.limits import LimitSettings
 from deermem.gateway.auth import AuthSettings, Caller, Mode, Role
 from deermem.gateway.auth.caller import Connection
-from deermem.gateway.limits import LimitSettings
 from tests.gateway.conftest import SECRET
 from tests.gateway.servers import PATIENCE, Client, Running, body_of, manager_at, refused, running
 from tests.manager.managers import watched_manager

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from deermem.errors import InvalidInputError
-from deermem.gateway.auth import Caller, Role
-from deermem.gateway.limits import (
+from deermem.asgi.limits import (
     TOO_MANY,
     TOO_SLOW,
     TOO_SLOW_BODY,
@@ -23,6 +21,8 @@ from deermem.gateway.limits import (
     RateLimit,
     TimeLimit,
 )
+from deermem.errors import InvalidInputError
+from deermem.gateway.auth import Caller, Role
 
 Header = tuple[bytes, bytes]
 SILENCE = b"a client that sends no more"

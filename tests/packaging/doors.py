@@ -24,7 +24,7 @@ _SERVER: Final = """
 import json, os, signal, threading, urllib.request
 from deermem import DeerMem
 from deermem.gateway.auth import AuthSettings, make_authenticator
-from deermem.gateway.limits import LimitSettings
+from deermem.asgi.limits import LimitSettings
 from deermem.gateway.serve import serve
 from deermem.gateway.settings import GatewaySettings
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from deermem import DeerMemConfig, config
+from deermem.asgi import limits
+from deermem.asgi.limits import LimitSettings
 from deermem.cli.command_tree import Option, command_tree
-from deermem.gateway import limits
 from deermem.gateway import settings as gateway
 from deermem.gateway.auth.settings import AuthSettings
-from deermem.gateway.limits import LimitSettings
 from deermem.gateway.settings import GatewaySettings
 from tests.docs.test_documents import ROOT
 from tools.site.settings import default_of

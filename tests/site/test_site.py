@@ -14,9 +14,9 @@ import pytest
 
 import deermem
 from deermem import DeerMemConfig
+from deermem.asgi.limits import LimitSettings
 from deermem.cli.command_tree import command_tree
 from deermem.gateway.auth.settings import AuthSettings
-from deermem.gateway.limits import LimitSettings
 from deermem.gateway.settings import GatewaySettings
 from tests.docs.test_documents import PAGES, ROOT
 from tools.site import commands, routes

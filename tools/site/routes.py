@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from deermem.asgi.limits import LimitSettings
 from deermem.gateway.app import create_app
 from deermem.gateway.auth import AuthSettings, make_authenticator
 from deermem.gateway.backend import Backend
-from deermem.gateway.limits import LimitSettings
 from deermem.gateway.service import Gateway
 from deermem.gateway.settings import GatewaySettings
 from deermem.manager import MemoryManager

@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Any, Final
 
 from deermem import DeerMemConfig, config
-from deermem.gateway import limits
+from deermem.asgi import limits
+from deermem.asgi.limits import LimitSettings
 from deermem.gateway import settings as gateway
 from deermem.gateway.auth import settings as auth
 from deermem.gateway.auth.settings import AuthSettings
-from deermem.gateway.limits import LimitSettings
 from deermem.gateway.settings import GatewaySettings
 from tools.site.tables import code, table
 

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8432
 
-_HEAD_SECONDS: Final = 10.0
-_CONNECTIONS: Final = 2_000
-
 
 class Transport(StrEnum):
     """Is how clients and the server talk."""
@@ -109,9 +106,10 @@ def _serve_http(
     origins: list[str],
     read_only: bool,
 ) -> None:
+    from deermem.asgi.listener import listener_on
     from deermem.gateway.auth import Mode, make_authenticator
     from deermem.integrations.mcp import create_server, scope_of_caller
-    from deermem.integrations.mcp.http import HttpServer, create_app, listener_on, url_of
+    from deermem.integrations.mcp.http import PATH, HttpServer, create_app
     from deermem.manager import DeerMem
 
     authenticator = make_authenticator(auth)
@@ -131,12 +129,12 @@ def _serve_http(
             origins=origins,
             identifying_headers=authenticator.identifying_headers,
         )
-        url = url_of(listener)
 
-        def announce() -> None:
+        def announce(origin: str) -> None:
+            url = f"{origin}{PATH}"
             options.out.show({"url": url}, lines=[f"Serving {root} on {url}"], brief=[url])
 
-        HttpServer(app, protocol=_protocol()).run_on(listener, announce)
+        HttpServer(app).run_on(listener, announce)
 
 
 def _checked_origins(origins: list[str]) -> list[str]:
@@ -168,15 +166,6 @@ def _verifier(options: ScopeOptions, authenticator: Any) -> Verifier:
         return Identity(caller.subject, None if options.no_user else caller.user_id)
 
     return verify
-
-
-def _protocol() -> Any:
-    """Returns the gateway's connections, which have limits, where what they need is installed."""
-    try:
-        from deermem.gateway.connections import limited_protocol
-    except ModuleNotFoundError:
-        return "auto"
-    return limited_protocol(_HEAD_SECONDS, _CONNECTIONS)
 
 
 def _auth_settings(options: ScopeOptions, auth: dict[str, Any], memory: DeerMemConfig) -> AuthSettings:

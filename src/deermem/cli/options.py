@@ -97,8 +97,8 @@ class StoreOptions:
         """
         if not self.storage_class:
             return self.plain_repository()
+        from deermem.asgi.naming import told_by_variable
         from deermem.config import DeerMemConfig
-        from deermem.gateway.naming import told_by_variable
         from deermem.manager.opening import open_repository
 
         settings = self.settings

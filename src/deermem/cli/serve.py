@@ -70,8 +70,8 @@ def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any, A
 
     Options win over variables, and those over the file.
     """
+    from deermem.asgi.limits import LimitSettings
     from deermem.gateway.auth import AuthSettings
-    from deermem.gateway.limits import LimitSettings
     from deermem.gateway.settings import GatewaySettings
 
     tables = read_tables(path)

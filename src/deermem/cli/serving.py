@@ -42,8 +42,8 @@ def log_to_standard_error(*quiet: str) -> None:
 
 def memory_settings(options: StoreOptions, path: str | None) -> DeerMemConfig:
     """Reads the settings of the memory: options win over variables, and those over the file."""
+    from deermem.asgi.naming import told_by_variable
     from deermem.config import DeerMemConfig
-    from deermem.gateway.naming import told_by_variable
 
     variables = {each.name: f"DEERMEM_{each.name.upper()}" for each in fields(DeerMemConfig)}
     with told_by_variable("", {name: each for name, each in variables.items() if os.environ.get(each)}):

@@ -11,18 +11,20 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from deermem.asgi.identification import Identification, PrivateAnswers
+from deermem.asgi.limits import BodyLimit, CallerRates, LimitSettings, RateLimit, TimeLimit
 from deermem.gateway import routes_agents, routes_facts, routes_memory, routes_service
 from deermem.gateway.auth import Authenticator
 from deermem.gateway.browser import BrowserGuard
 from deermem.gateway.errors import MAX_PROBLEMS, Refusal, problem
-from deermem.gateway.identification import Identification, PrivateAnswers
-from deermem.gateway.limits import BodyLimit, CallerRates, LimitSettings, RateLimit, TimeLimit
 from deermem.gateway.methods import HeadAsGet, methods_at
 from deermem.gateway.metrics import Counting
 from deermem.gateway.openapi import add_security
 from deermem.gateway.service import Gateway
 
 _ROUTERS: Final = (routes_memory.router, routes_facts.router, routes_agents.router, routes_service.router)
+# For whoever starts and watches the gateway; they tell nothing about anybody's memory.
+OPEN_PATHS: Final = frozenset(["/healthz", "/readyz"])
 _ABOUT: Final = (
     "What agents remember of their users: summaries and facts, kept as files that a person can read."
 )
@@ -78,12 +80,16 @@ def _add_layers(app: FastAPI, gateway: Gateway, authenticator: Authenticator, li
     identifying = authenticator.identifying_headers
     app.add_middleware(BodyLimit, limit=limits.body_bytes)
     if identifying:  # else there is one caller, and nobody to protect from it
-        rates = CallerRates(limits.requests_per_minute, limits.burst)
-        app.add_middleware(RateLimit, rates=rates)
-    app.add_middleware(Identification, authenticator=authenticator)
+        app.add_middleware(RateLimit, rates=CallerRates.of(limits))
+    app.add_middleware(
+        Identification,
+        identify=authenticator.authenticate,
+        reads_files=bool(identifying),
+        open_paths=OPEN_PATHS,
+    )
     app.add_middleware(TimeLimit, seconds=limits.request_seconds)  # credentials may be on a disk that hangs
     app.add_middleware(BrowserGuard, only_loopback=not identifying, origins=gateway.settings.allowed_origins)
-    app.add_middleware(PrivateAnswers, identifying_headers=identifying)
+    app.add_middleware(PrivateAnswers, identifying_headers=identifying, cache_control="private, no-cache")
     app.add_middleware(Counting, metrics=gateway.metrics)
     app.add_middleware(HeadAsGet)
 

@@ -13,8 +13,8 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from deermem.asgi.limits import TOO_SLOW
 from deermem.gateway.errors import FAILED, Refusal
-from deermem.gateway.limits import TOO_SLOW
 
 _log = logging.getLogger(__name__)
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import math
-import socket
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from types import FrameType
-from typing import Final
 
-import uvicorn
-
+from deermem.asgi.limits import LimitSettings
+from deermem.asgi.listener import ListeningServer, listener_on
+from deermem.asgi.open_files import room_for
+from deermem.asgi.protocols import limited_protocol
 from deermem.gateway.app import create_app
 from deermem.gateway.auth import Authenticator
 from deermem.gateway.backend import Backend
-from deermem.gateway.connections import limited_protocol
-from deermem.gateway.limits import LimitSettings
-from deermem.gateway.open_files import room_for
 from deermem.gateway.service import Gateway
 from deermem.gateway.settings import GatewaySettings
 from deermem.manager import MemoryManager
-
-_BACKLOG: Final = 2_048
-# As many connections the event loop takes before it looks at any of them.
-_ACCEPTED_AT_ONCE: Final = 64
 
 
 def serve(
@@ -50,7 +42,7 @@ def serve(
         OSError: The address cannot be listened on.
     """
     authenticator.allows_listening_on(settings.host)
-    with closing(_listener(settings)) as listener:
+    with closing(listener_on(settings.host, settings.port)) as listener:
         # A name may stand for another address than it seems to.
         authenticator.allows_listening_on(listener.getsockname()[0])
         settings = replace(settings, connections=room_for(settings.connections, settings.threads))
@@ -58,7 +50,7 @@ def serve(
         server.run_on(listener, announce)
 
 
-class GatewayServer(uvicorn.Server):
+class GatewayServer(ListeningServer):
     """Serves one manager in one process; ends without an error when it is told to.
 
     Args:
@@ -80,56 +72,16 @@ class GatewayServer(uvicorn.Server):
         )
         gateway = Gateway(backend, settings, has_roles=bool(authenticator.identifying_headers))
         self._gateway = gateway
-        config = uvicorn.Config(
+        super().__init__(
             create_app(gateway, authenticator, limits),
-            http=limited_protocol(settings.header_seconds, settings.connections),
-            ws="none",
-            lifespan="on",
-            log_config=None,
+            limited_protocol(settings.header_seconds, settings.connections),
+            idle_seconds=settings.idle_seconds,
+            shutdown_seconds=settings.shutdown_seconds,
+            trusted_proxies=settings.trusted_proxies,
             access_log=settings.access_log,
-            server_header=False,
-            proxy_headers=bool(settings.trusted_proxies),
-            forwarded_allow_ips=list(settings.trusted_proxies),
-            backlog=_ACCEPTED_AT_ONCE,
-            timeout_keep_alive=settings.idle_seconds,
-            timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds),
         )
-        super().__init__(config)
-        self._announce: Callable[[], None] = lambda: None
 
-    def run_on(self, listener: socket.socket, announce: Callable[[str], None]) -> None:
-        """Serves on a bound socket until it is told to stop; `announce` is told the address."""
-        self._announce = lambda: announce(_url(listener))
-        self.run(sockets=[listener])
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to accept connections."""
-        await super().startup(sockets)
-        for listener in sockets or ():
-            listener.listen(_BACKLOG)  # Uvicorn has one number for both
-        self._announce()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Ends connections and the gateway, in order also when there is no time left."""
-        await super().shutdown(sockets)
-        if self.force_exit:  # Uvicorn leaves the application out then, and its end is told as a failure
-            await self.lifespan.shutdown()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as Uvicorn has it
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begins to stop; told again, it does not wait."""
-        self.force_exit = self.should_exit
+        super().handle_exit(sig, frame)
         self._gateway.end_within(0 if self.force_exit else self._gateway.settings.shutdown_seconds)
-        self.should_exit = True
-
-
-def _listener(settings: GatewaySettings) -> socket.socket:
-    addresses = socket.getaddrinfo(
-        settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    family, _, _, _, address = addresses[0]
-    return socket.create_server((str(address[0]), settings.port), family=family, backlog=_BACKLOG)
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

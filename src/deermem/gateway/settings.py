@@ -8,14 +8,14 @@ from dataclasses import dataclass, fields
 from ipaddress import ip_network
 from typing import Any, Final, Self
 
+from deermem.asgi.naming import check_names, told_by_variable, variables_of
 from deermem.errors import InvalidInputError
 from deermem.gateway.browser import parse_origin
-from deermem.gateway.limits import MAX_FACTS_PER_REQUEST
-from deermem.gateway.naming import check_names, told_by_variable, variables_of
 
 PREFIX: Final = "DEERMEM_GATEWAY_"
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8431
+MAX_FACTS_PER_REQUEST: Final = 1_000
 
 _BOOLEANS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _RANGES: Final[Mapping[str, tuple[float, float]]] = {

@@ -21,8 +21,9 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.requests import HTTPConnection
 
 from deermem import DeerMem
+from deermem.asgi.listener import listener_on, url_of
 from deermem.integrations.mcp import Identity, NotLetIn, create_server, scope_of_caller
-from deermem.integrations.mcp.http import HttpServer, create_app, listener_on, url_of
+from deermem.integrations.mcp.http import PATH, HttpServer, create_app
 from tests.support.threads import in_thread
 
 T = TypeVar("T")
@@ -156,13 +157,13 @@ def serving(
 
         def work() -> None:
             try:
-                server.run_on(listener, started.set)
+                server.run_on(listener, lambda _: started.set())
             finally:
                 started.set()
 
         with in_thread(work):
             assert started.wait(PATIENCE)
             try:
-                yield url_of(listener)
+                yield url_of(listener) + PATH
             finally:
                 server.should_exit = True

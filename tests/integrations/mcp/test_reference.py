@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
+from deermem.asgi.limits import LimitSettings
 from deermem.integrations.mcp import http, sessions, shapes, stdio, turns, wire
 from deermem.integrations.mcp.resources import PAGE
 from deermem.integrations.mcp.tools import ToolKind, tools
@@ -70,7 +71,7 @@ def test_every_outcome_is_told_of() -> None:
         f"listed {PAGE} at a time",
         f"more than {wire.MAX_LINE // 2**20} MiB",
         f"up to {stdio.DEFAULT_ENDING_SECONDS:.0f} seconds",
-        f"body may have {http.MAX_BODY // 2**20} MiB",
+        f"body may have {LimitSettings().body_bytes // 2**20} MiB",
         f"may have {sessions.MOST_SESSIONS} sessions (else 429)",
         f"all callers {http.MAX_SESSIONS:,} (else 503)",
         f"idle for {http.IDLE_SECONDS / 60:.0f} minutes",

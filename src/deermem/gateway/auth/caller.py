@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final, Protocol
+
+from deermem.asgi.identification import NotLetIn
 
 NEEDED: Final = "Authentication is needed."
 NOT_VALID: Final = "The credentials are not valid."
@@ -36,18 +37,12 @@ class Caller:
     user_id: str
 
 
-class AuthenticationFailed(Exception):
+class AuthenticationFailed(NotLetIn):
     """Is the answer to a request of nobody knows whom; `detail` is stable and tells nothing about anybody.
 
     `status` is 401 for credentials that are missing or wrong, 403 for a caller that may not do this, 400
     for a header that no client should send, 503 where nobody can be identified at the moment.
     """
-
-    def __init__(self, status: int, detail: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
-        super().__init__(status, detail)
-        self.status = status
-        self.detail = detail
-        self.headers = headers
 
 
 class ReceivedHeaders(Protocol):

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
+from deermem.asgi.naming import check_names, told_by_variable, variables_of
 from deermem.errors import InvalidInputError
 from deermem.gateway.auth.subjects import ACTING_HEADERS
-from deermem.gateway.naming import check_names, told_by_variable, variables_of
 from deermem.model.identity import safe_user_id
 
 PREFIX: Final = "DEERMEM_AUTH_"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import socket
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from types import FrameType
 from typing import Any, Final
 
-import uvicorn
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -18,19 +14,25 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from deermem.integrations.mcp.identity import Verifier
-from deermem.integrations.mcp.layers import CutShort, Identification, OwnOrigin, PrivateAnswers
+from deermem.asgi.identification import Identification, PrivateAnswers
+from deermem.asgi.limits import BodyLimit, CallerRates, LimitSettings, RateLimit, TimeLimit
+from deermem.asgi.listener import ListeningServer
+from deermem.asgi.protocols import limited_protocol
+from deermem.integrations.mcp.identity import KnownToSdk, Verifier
+from deermem.integrations.mcp.layers import CutShort, OwnOrigin
 from deermem.integrations.mcp.sessions import SessionLimit
 
 PATH: Final = "/mcp"
-MAX_BODY: Final = 4 * 1_024 * 1_024
 MAX_SESSIONS: Final = 2_000
 IDLE_SECONDS: Final = 1_800.0
+
+DEFAULT_CONNECTIONS: Final = 2_000
+DEFAULT_HEADER_SECONDS: Final = 10.0
+DEFAULT_IDLE_SECONDS: Final = 30
 DEFAULT_SHUTDOWN_SECONDS: Final = 30.0
 
+_CACHING: Final = "private, no-store"
 _DEFAULT_PORT_OF_HTTP: Final = 80
-_IDLE_CONNECTION_SECONDS: Final = 30
-_BACKLOG: Final = 2_048
 
 
 def create_app(
@@ -41,6 +43,7 @@ def create_app(
     only_loopback: bool,
     origins: Iterable[str] = (),
     identifying_headers: Iterable[str] = (),
+    limits: LimitSettings | None = None,
 ) -> Starlette:
     """Returns the ASGI application, which serves `/mcp`.
 
@@ -51,8 +54,12 @@ def create_app(
         only_loopback: Whether the `Host` must name this machine, which keeps pages of other sites out that
             have their own name lead here.
         origins: Origins, such as `https://chat.example`, whose pages may send requests beside its own.
-        identifying_headers: What callers are known by, for `Vary`.
+        identifying_headers: What callers are known by, for `Vary`. Without any there is one caller, and
+            nobody to protect from it by a rate.
+        limits: What one request, and one caller, may take.
     """
+    limits = limits or LimitSettings()
+    identifying = tuple(identifying_headers)
     names = _names_of(*address) if only_loopback else []
     sessions = StreamableHTTPSessionManager(
         server,
@@ -63,7 +70,7 @@ def create_app(
             allowed_origins=[*(f"http://{name}" for name in names), *origins],
         ),
         session_idle_timeout=IDLE_SECONDS,
-        max_request_body_size=MAX_BODY,
+        max_request_body_size=limits.body_bytes,
         max_sessions=MAX_SESSIONS,
     )
 
@@ -78,9 +85,13 @@ def create_app(
         routes=[Route(PATH, endpoint=endpoint, methods=["POST", "DELETE"])],
         middleware=[
             Middleware(CutShort),
-            Middleware(PrivateAnswers, identifying_headers=tuple(identifying_headers)),
+            Middleware(PrivateAnswers, identifying_headers=identifying, cache_control=_CACHING),
             Middleware(OwnOrigin, origins=frozenset(origins)),
-            Middleware(Identification, verifier=verifier),
+            Middleware(TimeLimit, seconds=limits.request_seconds),  # credentials may be on a disk that hangs
+            Middleware(Identification, identify=verifier, reads_files=True),
+            *([Middleware(RateLimit, rates=CallerRates.of(limits))] if identifying else []),
+            Middleware(BodyLimit, limit=limits.body_bytes),
+            Middleware(KnownToSdk),
             Middleware(SessionLimit, idle_seconds=IDLE_SECONDS),
         ],
         lifespan=lifespan,
@@ -94,12 +105,14 @@ def _names_of(host: str, port: int) -> list[str]:
     return [*with_port, *hosts] if port == _DEFAULT_PORT_OF_HTTP else with_port
 
 
-class HttpServer(uvicorn.Server):
-    """Serves one application in one process; ends without an error when it is told to.
+class HttpServer(ListeningServer):
+    """Serves one application in one process.
 
     Args:
         app: What is served.
-        protocol: The class of connections, or `auto`.
+        connections: How many there may be at once.
+        header_seconds: How long a client may take to send the head of a request.
+        idle_seconds: How long an idle connection is kept.
         shutdown_seconds: How long a stop waits for what is under way.
     """
 
@@ -107,59 +120,14 @@ class HttpServer(uvicorn.Server):
         self,
         app: ASGIApp,
         *,
-        protocol: Any = "auto",
+        connections: int = DEFAULT_CONNECTIONS,
+        header_seconds: float = DEFAULT_HEADER_SECONDS,
+        idle_seconds: int = DEFAULT_IDLE_SECONDS,
         shutdown_seconds: float = DEFAULT_SHUTDOWN_SECONDS,
     ) -> None:
-        self._announce: Callable[[], None] = lambda: None
         super().__init__(
-            uvicorn.Config(
-                app,
-                http=protocol,
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=_IDLE_CONNECTION_SECONDS,
-                timeout_graceful_shutdown=math.ceil(shutdown_seconds),
-            )
+            app,
+            limited_protocol(header_seconds, connections),
+            idle_seconds=idle_seconds,
+            shutdown_seconds=shutdown_seconds,
         )
-
-    def run_on(self, listener: socket.socket, announce: Callable[[], None]) -> None:
-        """Serves on a bound socket until it is told to stop; `announce` is called once it accepts."""
-        self._announce = announce
-        self.run(sockets=[listener])
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to accept connections."""
-        await super().startup(sockets)
-        self._announce()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Ends connections and the application, in order also when there is no time left."""
-        await super().shutdown(sockets)
-        if self.force_exit:  # Uvicorn leaves the application out then, and its end is told as a failure
-            await self.lifespan.shutdown()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as Uvicorn has it
-        """Begins to stop; told again, it does not wait."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
-
-
-def listener_on(host: str, port: int) -> socket.socket:
-    """Returns a socket that listens; port 0 takes a free one.
-
-    Raises:
-        OSError: The address cannot be listened on.
-    """
-    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, _, _, _, address = addresses[0]
-    return socket.create_server((str(address[0]), port), family=family, backlog=_BACKLOG)
-
-
-def url_of(listener: socket.socket) -> str:
-    """Returns the address to give to clients."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}{PATH}" if ":" in host else f"http://{host}:{port}{PATH}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from deermem.asgi.identification import NotLetIn
+
+__all__ = ["Identity", "KnownToSdk", "KnownUser", "NotLetIn", "Verifier"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +25,6 @@ class Identity:
 
     subject: str
     user_id: str | None
-
-
-class NotLetIn(Exception):
-    """Is the answer to a request of nobody knows whom; `detail` must tell nothing about anybody."""
-
-    def __init__(self, status: int, detail: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
-        super().__init__(status, detail)
-        self.status = status
-        self.detail = detail
-        self.headers = headers
 
 
 # Raises `NotLetIn`; runs in a thread, and may read files.
@@ -49,3 +43,20 @@ class KnownUser(AuthenticatedUser):
             AccessToken(token="", client_id=identity.subject, scopes=[], subject=identity.user_id)
         )
         self.caller = identity
+
+
+class KnownToSdk:
+    """Tells the SDK who was identified (pure ASGI).
+
+    Args:
+        app: The SDK's application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on."""
+        if scope["type"] == "http":
+            scope["user"] = KnownUser(scope["state"]["caller"])
+        await self._app(scope, receive, send)

@@ -6,7 +6,6 @@
 | time for a body to arrive | 408 `The body did not arrive in time; nothing was changed.` |
 | time for an answer | 504 `The request took too long; a change that it asked for may still be made.` |
 | requests of one caller | 429 `Too many requests.` and `Retry-After` |
-| facts in a batch | `MAX_FACTS_PER_REQUEST`, checked by the routes |
 """
 
 from __future__ import annotations
@@ -18,19 +17,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
-from pyrate_limiter import GCRA, Rate, RateItem, StateBucket
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from deermem.asgi.identification import Caller
+from deermem.asgi.naming import check_names, told_by_variable, variables_of
 from deermem.errors import InvalidInputError
-from deermem.gateway.naming import check_names, told_by_variable, variables_of
 
-if TYPE_CHECKING:
-    from deermem.gateway.auth import Caller
-
-MAX_FACTS_PER_REQUEST: Final = 1_000
 MAX_SUBJECTS: Final = 10_000
 PREFIX: Final = "DEERMEM_LIMIT_"
 _SLIP: Final = "DEERMEM_LIMITS_"  # as the table is called
@@ -38,6 +33,8 @@ _SLIP: Final = "DEERMEM_LIMITS_"  # as the table is called
 TOO_SLOW_BODY: Final = "The body did not arrive in time; nothing was changed."
 TOO_SLOW: Final = "The request took too long; a change that it asked for may still be made."
 TOO_MANY: Final = "Too many requests."
+
+_MICROSECONDS: Final = 1_000_000
 
 _RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "body_bytes": (1_024, 1_000_000_000),
@@ -235,30 +232,35 @@ class CallerRates:
         remembered: int = MAX_SUBJECTS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._rate = Rate(per_minute, 60_000, burst=burst)
-        self._algorithm = GCRA()
+        # Whole numbers, since a sum of fractions would come to refuse the last request of a burst.
+        self._interval = math.ceil(60 * _MICROSECONDS / per_minute)
+        self._tolerance = burst * self._interval
         self._remembered = remembered
         self._clock = clock
-        self._buckets: OrderedDict[object, StateBucket] = OrderedDict()
+        self._empty_at: OrderedDict[object, int] = OrderedDict()
         self._guard = threading.Lock()
 
+    @classmethod
+    def of(cls, limits: LimitSettings) -> Self:
+        """Returns the rates that settings ask for."""
+        return cls(limits.requests_per_minute, limits.burst)
+
     def __len__(self) -> int:
-        return len(self._buckets)
+        return len(self._empty_at)
 
     def wait_for(self, key: object) -> float:
         """Counts a request; returns 0, or how many seconds to wait before one of this key is taken."""
         with self._guard:
-            bucket = self._buckets.get(key)
-            if bucket is None:
-                bucket = self._buckets[key] = StateBucket([self._rate], self._algorithm)
-                if len(self._buckets) > self._remembered:
-                    self._buckets.popitem(last=False)
-            self._buckets.move_to_end(key)
-            item = RateItem("", int(self._clock() * 1_000))
-            if bucket.put(item):
-                return 0.0
-            wait = bucket.waiting(item)
-            return max(wait, 1) / 1_000 if isinstance(wait, int) else 1.0
+            now = int(self._clock() * _MICROSECONDS)
+            # A bucket that leaks: each request fills an interval of it, and a burst fills it whole.
+            empty_at = max(self._empty_at.get(key, now), now) + self._interval
+            wait = empty_at - self._tolerance - now
+            if wait <= 0:
+                self._empty_at[key] = empty_at
+            self._empty_at.move_to_end(key)
+            if len(self._empty_at) > self._remembered:
+                self._empty_at.popitem(last=False)
+            return max(wait, 0) / _MICROSECONDS
 
 
 class RateLimit:
