@@ -25,6 +25,7 @@ from deermem.config import read_environment
 from deermem.errors import DeerMemError, InvalidInputError
 from deermem.migration import MAX_JOBS, Account, MigrationRequest
 from deermem.repository import MemoryRepository
+from deermem.storage.opening import has_root
 
 FAILED = 1
 INVALID = 2
@@ -92,6 +93,9 @@ def run(arguments: Sequence[str]) -> int:
         with MemoryRepository(
             root, lock_timeout=settings.lock_timeout, manifest_filename=settings.manifest_filename
         ) as repository:
+            if not has_root(repository.engine.file_system):
+                report(given.json, "UsageError", f"nothing is stored at {root}")
+                return INVALID
             return tell(request, repository, as_json=given.json)
     except KeyboardInterrupt:
         report(given.json, "KeyboardInterrupt", "interrupted")

@@ -33,15 +33,6 @@ def test_a_sound_store_is_told_of_in_one_line_and_returns_0(cli: CommandLine) ->
     ]
 
 
-def test_a_root_that_does_not_exist_is_told(cli: CommandLine) -> None:
-    root = cli.root / "mistyped"
-    result = cli.ok("check", "--all-users", "--storage-path", str(root))
-    assert result.err == (f"Checked 0 users, 0 facts: nothing is wrong\nHint: there is no directory {root}\n")
-    assert not root.exists()
-    root.mkdir(parents=True)
-    assert "Hint" not in cli.ok("check", "--all-users", "--storage-path", str(root)).err
-
-
 @pytest.mark.parametrize("name", ["check", "doctor", "fsck"])
 def test_a_finding_is_one_line_of_cells_and_the_code_is_1(cli: CommandLine, broken: Path, name: str) -> None:
     result = cli(name)

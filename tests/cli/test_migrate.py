@@ -112,11 +112,12 @@ def test_a_user_of_whom_nothing_is_stored_is_told_apart(cli: CommandLine) -> Non
     assert "alcie: already current (nothing is stored)" in cli.ok("migrate", "--user-id", "alcie").lines
 
 
-def test_an_empty_store_gets_a_hint_and_stays_away(cli: CommandLine) -> None:
+def test_an_empty_store_gets_a_hint_and_stays_empty(cli: CommandLine) -> None:
+    cli.root.mkdir()
     done = cli.ok("migrate", "--all-users")
     assert done.lines[-1] == "Summary: migrated=0 planned=0 current=0 failed=0"
     assert done.err == f"Hint: there is no memory below {cli.root}\n"
-    assert not cli.root.exists()
+    assert list(cli.root.iterdir()) == []
 
 
 def test_a_rollback_puts_the_files_back_and_refuses_after_a_change(cli: CommandLine) -> None:

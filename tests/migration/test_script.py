@@ -176,6 +176,12 @@ def test_wrong_use_is_refused(tmp_path: Path, arguments: list[str], message: str
     assert manifest(tmp_path / "store")["version"] == "1.0"
 
 
+def test_a_root_that_is_not_there_is_refused_and_not_made(tmp_path: Path) -> None:
+    done = run_script("--all-users", root=tmp_path / "mistyped")
+    assert (done.returncode, done.stderr) == (2, f"Error: nothing is stored at {tmp_path / 'mistyped'}\n")
+    assert not (tmp_path / "mistyped").exists()
+
+
 def test_a_root_that_cannot_be_used_is_told_in_one_line_or_one_document(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")

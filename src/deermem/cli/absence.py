@@ -6,12 +6,30 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
+from deermem.cli.exits import UsageError
 from deermem.cli.survey import survey_users
 from deermem.errors import DeerMemError
 from deermem.model.identity import DEFAULT_AGENT, AgentName, FactId, Scope, UserId
 from deermem.repository import MemoryRepository
+from deermem.storage.opening import has_root
 
 _SHOWN: Final = 10
+
+
+def require_root(repository: MemoryRepository) -> None:
+    """Makes sure that there is a store, for a command that an operator runs on one.
+
+    Raises:
+        UsageError: The storage root is not there: a mistyped path must not pass for a healthy store.
+    """
+    if not has_root(repository.engine.file_system):
+        raise no_root(repository.storage_root)
+
+
+def no_root(root: str) -> UsageError:
+    """Returns the error that says that a storage root is not there."""
+    hint = "there is no such directory: --storage-path or DEERMEM_DATA_DIR names the store"
+    return UsageError(f"nothing is stored at {root}", hint)
 
 
 def nothing_of(repository: MemoryRepository, user: UserId, agent: AgentName | None) -> str:

@@ -51,9 +51,11 @@ def backup(
         raise UsageError("--out is missing", "name the archive to write: --out backup.tar.gz")
     if all_users and (options.user_id is not None or options.no_user):
         raise UsageError("--all-users goes with neither --user-id nor --no-user")
+    from deermem.cli.absence import require_root
     from deermem.maintenance.backup import back_up
 
     with options.plain_repository() as repository:
+        require_root(repository)
         users = _users(options, repository, all_users=all_users)
         saved: list[SavedUser] = []
         with suppress(_NothingSaved), result_file(out, force=force) as stream:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,7 +40,10 @@ def check(
         raise UsageError("--undo goes with neither --repair nor --all-users")
     if time is not None and not undo:
         raise UsageError("a time goes with --undo only")
+    from deermem.cli.absence import require_root
+
     with options.plain_repository(writes=repair or undo) as repository:
+        require_root(repository)
         if undo:
             _undo(options, repository, time)
             return
@@ -90,8 +92,6 @@ def _show(options: UserOptions, root: str, report: CheckReport, more: dict[str, 
         drawn=lambda: drawn_findings(findings),
     )
     options.out.note(summary_of(report))
-    if not Path(root).is_dir():
-        options.out.hint(f"there is no directory {root}")
 
 
 def _repair(

@@ -36,6 +36,7 @@ def erase_user(
     Facts of all agents, summaries, side files, backups of version 1, quarantine, safety copies and the
     search index. What belongs to the host stays and is listed. The user has to be named.
     """
+    from deermem.cli.absence import require_root
     from deermem.maintenance.erase import erase_user as erase
     from deermem.maintenance.erase import plan_erasure
 
@@ -43,6 +44,7 @@ def erase_user(
         raise UsageError("the user is missing", "name the one to erase with --user-id, or use --no-user")
     user = options.user
     with _repository(options, writes=not dry_run) as repository:
+        require_root(repository)
         report = plan_erasure(repository, user)
         hint = ""
         if not (report.removed or report.links):

@@ -28,6 +28,7 @@ def locks(
 
     Nothing is locked or changed. Only Linux tells, and only of processes that can be seen from here.
     """
+    from deermem.cli.absence import require_root
     from deermem.cli.survey import survey_users
     from deermem.maintenance.lock_survey import survey_locks
     from deermem.model.identity import UserId
@@ -35,6 +36,7 @@ def locks(
     if all_users and (options.user_id is not None or options.no_user):
         raise UsageError("--all-users goes with neither --user-id nor --no-user")
     with options.plain_repository() as repository:
+        require_root(repository)
         users = survey_users(repository) if all_users else [UserId.parse(options.user)]
         problems: list[Corruption | OSError] = []
         found = survey_locks(repository.engine, users, problems)

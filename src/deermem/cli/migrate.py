@@ -73,6 +73,7 @@ def migrate(
     transaction; one that fails keeps its files and does not stop the others. It may be repeated.
     Reads and writes need none of this: each migrates by itself what it touches.
     """
+    from deermem.cli.absence import require_root
     from deermem.migration import Account, MigrationRequest
 
     request = MigrationRequest(
@@ -86,6 +87,7 @@ def migrate(
         jobs=jobs,
     )
     with options.repository() as repository:
+        require_root(repository)
         account = Account(request, repository.storage_root)
         if options.as_json:
             users = request.users(repository)

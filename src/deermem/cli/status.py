@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deermem.cli.exits import UsageError
+from deermem.cli.exits import UsageError, report_of
 from deermem.cli.options import UserOptions, with_options
 from deermem.cli.output import one_line
 
@@ -35,6 +35,7 @@ def status(
 
     Looks at one user, or at all. What is wrong is reported, and the exit code says so.
     """
+    from deermem.cli.absence import no_root
     from deermem.cli.survey import noted, survey_root, survey_user, survey_users
     from deermem.model.identity import UserId
 
@@ -48,6 +49,8 @@ def status(
             users = survey_users(repository)
         looked_at = (users or []) if all_users else [user]
         memories = [survey_user(repository, each) for each in looked_at]
+    if all_users and not root.exists:
+        root.problems.append(report_of(no_root(root.path)))
     problems = list(
         dict.fromkeys([*root.problems, *(problem for each in memories for problem in each.problems)])
     )

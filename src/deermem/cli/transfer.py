@@ -64,9 +64,11 @@ def export(
 
     Other programs and `deermem import` read it. `deermem backup` saves more, and exactly.
     """
+    from deermem.cli.absence import require_root
     from deermem.compat import snapshot_document
 
     with options.repository() as repository:
+        require_root(repository)
         snapshot = repository.snapshot(options.scope)
     document = snapshot_document(snapshot)
     if out == STANDARD_INPUT:

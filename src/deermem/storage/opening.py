@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
 from deermem.errors import Corruption, InvalidInputError
@@ -25,6 +25,16 @@ def trusted() -> Iterator[None]:
         yield
     except UnexpectedFileType as error:
         raise Corruption(error.path, error.reason, "nothing is followed out of the user's bucket") from None
+
+
+def has_root(file_system: FileSystem) -> bool:
+    """Tells whether there is a storage root; one that cannot be opened is there."""
+    with suppress(PermissionError):
+        try:
+            file_system.open_root().close()
+        except FileNotFoundError:
+            return False
+    return True
 
 
 def open_bucket(file_system: FileSystem, user: UserId, exact_names: set[str]) -> Directory | None:
