@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
@@ -30,7 +31,7 @@ class OffLoop:
     def __init__(self, lifetime: Lifetime) -> None:
         self._lifetime = lifetime
         self._mutex = threading.Lock()
-        self._pools: dict[bool, ThreadPoolExecutor] = {}
+        self._pools: dict[tuple[int, bool], ThreadPoolExecutor] = {}
 
     async def run(self, work: Callable[[], T], *, writes: bool) -> T:
         """Runs `work` in a thread, with the context variables of the caller.
@@ -55,15 +56,17 @@ class OffLoop:
     def close(self) -> None:
         """Lets the threads end when what they were given is over."""
         with self._mutex:
-            for pool in self._pools.values():
-                pool.shutdown(wait=False)
+            for (process, _), pool in self._pools.items():
+                if process == os.getpid():
+                    pool.shutdown(wait=False)
 
     def _pool(self, writes: bool) -> ThreadPoolExecutor:
         # asyncio and this take longer to import than the rest of the package.
         from concurrent.futures import ThreadPoolExecutor
 
+        key = os.getpid(), writes  # a forked child has its parent's pools, but none of their threads
         with self._mutex:
-            if writes not in self._pools:
+            if key not in self._pools:
                 name = "deermem-write" if writes else "deermem-read"
-                self._pools[writes] = ThreadPoolExecutor(WRITERS if writes else READERS, name)
-            return self._pools[writes]
+                self._pools[key] = ThreadPoolExecutor(WRITERS if writes else READERS, name)
+            return self._pools[key]

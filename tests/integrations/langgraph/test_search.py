@@ -55,10 +55,55 @@ def test_a_filter_finds_what_it_says(store: DeerMemStore, wanted: dict[str, Any]
     assert keys(store, filter=wanted) == found
 
 
-@pytest.mark.parametrize("wanted", [{"a": {"$in": [1]}}, {"a": {"b": {"$regex": "x"}}}])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"a": {"$in": [1]}},
+        {"a": {"b": {"$regex": "x"}}},
+        {"a": {"$gt": 1, "b": 1}},
+        {"a": [1, {"$bad": 1}]},
+        {"a": [[({"b": {"$bad": 1}},)]]},
+    ],
+)
 def test_an_operator_that_there_is_not_is_refused(store: DeerMemStore, wanted: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match=r"which is not one of \$eq"):
         store.search(("alice",), filter=wanted)
+
+
+def nested(kind: type, levels: int) -> Any:
+    condition: Any = 1
+    for _ in range(levels):
+        condition = {"a": condition} if kind is dict else [condition]
+    return {"a": condition}
+
+
+@pytest.mark.parametrize("kind", [dict, list])
+def test_a_filter_may_be_nested_as_deep_as_a_value_and_no_deeper(store: DeerMemStore, kind: type) -> None:
+    store.put(("alice",), "deep", nested(kind, 99))
+    assert keys(store, filter=nested(kind, 99)) == ["deep"]
+    for levels in (100, 5_000):
+        with pytest.raises(InvalidInputError, match="nested more than 100 levels"):
+            keys(store, filter=nested(kind, levels))
+
+
+@pytest.mark.parametrize(
+    ("search", "what"),
+    [
+        ({"filter": "content"}, "filter"),
+        ({"filter": [("content", "x")]}, "filter"),
+        ({"query": 5}, "query"),
+        ({"query": b"tea"}, "query"),
+        ({"limit": None}, "limit and offset"),
+        ({"limit": 2.0}, "limit and offset"),
+        ({"offset": "1"}, "limit and offset"),
+    ],
+)
+def test_what_is_of_the_wrong_type_is_refused_as_bad_input(
+    store: DeerMemStore, search: dict[str, Any], what: str
+) -> None:
+    store.put(("alice",), "k", {"content": "tea"})
+    with pytest.raises(InvalidInputError, match=what):
+        keys(store, **search)
 
 
 def test_a_query_finds_a_part_of_the_text_in_any_case(store: DeerMemStore) -> None:

@@ -87,10 +87,15 @@ class Batch:
             return
         if not isinstance(op, GetOp | SearchOp | ListNamespacesOp):
             raise ValueError(f"Unknown operation type: {type(op)}")  # noqa: TRY004 - as LangGraph's stores do
-        if isinstance(op, SearchOp) and op.filter:
-            check_filter(op.filter)
-        if isinstance(op, SearchOp | ListNamespacesOp) and (op.limit < 0 or op.offset < 0):
-            raise InvalidInputError("limit and offset", "must be at least 0")
+        if isinstance(op, SearchOp):
+            if op.filter:
+                check_filter(op.filter)
+            if op.query and not isinstance(op.query, str):
+                raise InvalidInputError("query", "must be a text")
+        if isinstance(op, SearchOp | ListNamespacesOp):
+            for number in (op.limit, op.offset):
+                if not isinstance(number, int) or number < 0:
+                    raise InvalidInputError("limit and offset", "must be whole numbers of at least 0")
         self._reads.append((index, op))
 
     def _take_put(self, op: PutOp) -> None:

@@ -11,27 +11,37 @@ from langgraph.store.base import MatchCondition
 from deermem.errors import InvalidInputError
 from deermem.integrations.langgraph.namespaces import Labels
 
+MAX_DEPTH: Final = 100
 _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 OPERATORS: Final = ("$eq", "$ne", *_ORDERS)
 
 
-def check_filter(wanted: Mapping[str, Any]) -> None:
-    """Makes sure that a filter names only operators that there are.
+def check_filter(wanted: object, depth: int = 0) -> None:
+    """Makes sure that a filter can be applied to any value.
 
     Raises:
-        InvalidInputError: It names another.
+        InvalidInputError: It is no mapping, names an operator that there is not, or is nested too deep.
     """
+    if not isinstance(wanted, Mapping):
+        raise InvalidInputError("filter", f"must be a mapping, and is of type {type(wanted).__name__}")
     for condition in wanted.values():
-        if not isinstance(condition, Mapping):
-            continue
-        if _is_operation(condition):
-            unknown = [name for name in condition if name not in OPERATORS]
-            if unknown:
-                raise InvalidInputError(
-                    "filter", f"has {unknown[0]!r}, which is not one of {', '.join(OPERATORS)}"
-                )
-        else:
-            check_filter(condition)
+        _check_condition(condition, depth + 1)
+
+
+def _check_condition(condition: object, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise InvalidInputError("filter", f"is nested more than {MAX_DEPTH} levels deep")
+    if isinstance(condition, list | tuple):
+        for item in condition:
+            _check_condition(item, depth + 1)
+    elif isinstance(condition, Mapping) and _is_operation(condition):
+        unknown = [name for name in condition if name not in OPERATORS]
+        if unknown:
+            raise InvalidInputError(
+                "filter", f"has {unknown[0]!r}, which is not one of {', '.join(OPERATORS)}"
+            )
+    elif isinstance(condition, Mapping):
+        check_filter(condition, depth)
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
