@@ -10,6 +10,7 @@ import pytest
 
 from deermem import DeerMem, MemoryRepository, Scope
 from deermem.gateway import backend as backend_module
+from deermem.gateway import quick_looks
 from deermem.gateway.backend import Backend
 from deermem.gateway.quick_looks import JUDGED_SECONDS, PAUSE_SECONDS, SLOW_SECONDS, QuickLooks
 from deermem.model.snapshot import Snapshot
@@ -18,6 +19,8 @@ from tests.manager.managers import watched_manager
 from tests.support.watched import Call
 
 ALICE = Scope.of("alice")
+# What the gateway calls its threads.
+POOL = "deermem-gateway"
 
 
 class Clock:
@@ -71,7 +74,9 @@ def test_after_a_slow_look_none_is_taken_for_a_while() -> None:
 
 @pytest.fixture
 def everything_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also lets a look take as long as it does on a machine with other work."""
     monkeypatch.setattr(backend_module, "is_local", lambda _: True)
+    monkeypatch.setattr(quick_looks, "SLOW_SECONDS", PATIENCE)
 
 
 @pytest.mark.usefixtures("everything_is_local")
@@ -121,6 +126,38 @@ def test_what_was_sent_before_is_sent_while_every_thread_is_taken(
         held.set()
         writing.join(PATIENCE)
         assert contents(client.document()) == ["Coffee", "Tea"]
+
+
+@pytest.mark.usefixtures("everything_is_local")
+def test_while_some_threads_are_at_work_the_loop_leaves_looking_to_them(
+    tmp_path: Path, held: threading.Event
+) -> None:
+    """They contend for the interpreter, which the loop would wait for at each call of a look."""
+    manager, disk = watched_manager(tmp_path)
+    with running(manager, threads=2) as gateway, gateway.client() as client, gateway.client() as writer:
+        client.create("Tea")
+        client.document()
+        lookers: list[str] = []
+        waits = threading.Event()
+
+        def watch(call: Call) -> None:
+            if call.kind == "lock_file":
+                waits.set()
+                assert held.wait(PATIENCE)
+            elif call.kind == "read":
+                lookers.append(threading.current_thread().name)
+
+        disk.on_call = watch
+        client.document()
+        assert lookers.pop() != POOL
+        writing = threading.Thread(target=writer.create, args=("Coffee",))
+        writing.start()
+        assert waits.wait(PATIENCE)
+        lookers.clear()
+        client.document()
+        assert lookers == [POOL]
+        held.set()
+        writing.join(PATIENCE)
 
 
 def test_a_disk_that_others_serve_and_that_hangs_does_not_stop_the_gateway(

@@ -67,9 +67,12 @@ class Gateway:
         Raises:
             Refusal: It cannot be read.
         """
-        unchanged = self.backend.document_at_once(scope)
-        if unchanged is not None:
-            return unchanged
+        # Threads at work contend for the interpreter, and each of a look's calls gives it away: the loop would
+        # be held. They are the cheaper way then, since those who ask for the same share a read.
+        if self.pool.is_idle or self.pool.is_full:
+            unchanged = self.backend.document_at_once(scope)
+            if unchanged is not None:
+                return unchanged
         read = self.backend.export if operation is Operation.EXPORT_MEMORY else self.backend.document
         try:
             return await self._documents.run((scope, operation), scope.user.bucket, lambda: read(scope))

@@ -82,6 +82,16 @@ class WorkPool:
         """How many calls wait or run."""
         return self._present
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no thread is at work."""
+        return not self._begun
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every thread is at work."""
+        return self._threads.locked()
+
     async def run(self, bucket: str | None, writes: bool, call: Callable[[], T]) -> T:
         """Runs a call in a thread.
 
