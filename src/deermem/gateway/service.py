@@ -67,7 +67,7 @@ class Gateway:
         Raises:
             Refusal: It cannot be read.
         """
-        # Threads at work contend for the interpreter, and each of a look's calls gives it away: the loop would
+        # Threads at work contend for the interpreter, which each of a look's calls gives away: the loop would
         # be held. They are the cheaper way then, since those who ask for the same share a read.
         if self.pool.is_idle or self.pool.is_full:
             unchanged = self.backend.document_at_once(scope)
