@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -70,7 +70,7 @@ def mcp(
         import deermem.integrations.mcp  # noqa: F401 - to say what is missing
     except ImportError as error:
         raise UsageError("the Python package mcp is missing", 'pip install "deermem[mcp]"') from error
-    auth_table = read_tables(config)["auth"]
+    tables = read_tables(config)
     memory = memory_settings(options, config)
     log_to_standard_error("mcp", "uvicorn.error")  # what they tell of every session is for their authors
     check_store(os.path.realpath(memory.storage_root()), writes=not read_only)
@@ -80,7 +80,7 @@ def mcp(
     else:
         where = (host or DEFAULT_HOST, DEFAULT_PORT if port is None else port)
         origins = _checked_origins(allow_origin or [])
-        _serve_http(options, memory, _auth_settings(options, auth_table, memory), where, origins, read_only)
+        _serve_http(options, memory, tables, where, origins, read_only)
 
 
 def _serve_stdio(options: ScopeOptions, memory: DeerMemConfig, read_only: bool) -> None:
@@ -101,17 +101,22 @@ def _serve_stdio(options: ScopeOptions, memory: DeerMemConfig, read_only: bool) 
 def _serve_http(
     options: ScopeOptions,
     memory: DeerMemConfig,
-    auth: AuthSettings,
+    tables: Mapping[str, dict[str, Any]],
     where: tuple[str, int],
     origins: list[str],
     read_only: bool,
 ) -> None:
+    from deermem.asgi.limits import LimitSettings
     from deermem.asgi.listener import listener_on
     from deermem.gateway.auth import Mode, make_authenticator
+    from deermem.gateway.settings import GatewaySettings
     from deermem.integrations.mcp import create_server, scope_of_caller
-    from deermem.integrations.mcp.http import PATH, HttpServer, create_app
+    from deermem.integrations.mcp.http import PATH, create_app, server_of
     from deermem.manager import DeerMem
 
+    auth = _auth_settings(options, tables["auth"], memory)
+    limits = LimitSettings.load(tables["limits"], os.environ)
+    connections = GatewaySettings.load(tables["gateway"], os.environ)
     authenticator = make_authenticator(auth)
     if auth.mode is Mode.TOKEN:
         note_missing_tokens(options, auth.token_file)
@@ -128,13 +133,14 @@ def _serve_http(
             only_loopback=not authenticator.identifying_headers,
             origins=origins,
             identifying_headers=authenticator.identifying_headers,
+            limits=limits,
         )
 
         def announce(origin: str) -> None:
             url = f"{origin}{PATH}"
             options.out.show({"url": url}, lines=[f"Serving {root} on {url}"], brief=[url])
 
-        HttpServer(app).run_on(listener, announce)
+        server_of(app, connections).run_on(listener, announce)
 
 
 def _checked_origins(origins: list[str]) -> list[str]:

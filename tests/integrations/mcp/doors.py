@@ -21,9 +21,11 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.requests import HTTPConnection
 
 from deermem import DeerMem
+from deermem.asgi.limits import LimitSettings
 from deermem.asgi.listener import listener_on, url_of
+from deermem.gateway.settings import GatewaySettings
 from deermem.integrations.mcp import Identity, NotLetIn, create_server, scope_of_caller
-from deermem.integrations.mcp.http import PATH, HttpServer, create_app
+from deermem.integrations.mcp.http import PATH, create_app, server_of
 from tests.support.threads import in_thread
 
 T = TypeVar("T")
@@ -142,6 +144,9 @@ def serving(
     verifier: Callable[[HTTPConnection], Identity] = by_header,
     origins: tuple[str, ...] = (),
     host: str = "127.0.0.1",
+    identifying_headers: tuple[str, ...] = (),
+    limits: LimitSettings | None = None,
+    connections: GatewaySettings | None = None,
 ) -> Iterator[str]:
     """Serves a manager over HTTP while the block runs; gives the address."""
     started = threading.Event()
@@ -152,8 +157,10 @@ def serving(
             address=listener.getsockname()[:2],
             only_loopback=only_loopback,
             origins=origins,
+            identifying_headers=identifying_headers,
+            limits=limits,
         )
-        server = HttpServer(app)
+        server = server_of(app, connections or GatewaySettings())
 
         def work() -> None:
             try:

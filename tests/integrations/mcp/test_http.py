@@ -179,7 +179,7 @@ def test_other_paths_are_nothing(web: Door) -> None:
 
 
 def test_a_body_that_is_too_large_is_refused(web: Door) -> None:
-    content = "x" * (5 * 1_024 * 1_024)
+    content = "x" * (9 * 1_024 * 1_024)
     body = message("tools/call", name="memory_add", arguments={"content": content})
     assert Raw(web.url).post(body).status_code == 413
 

@@ -10,7 +10,9 @@ from typing import Any, get_args
 
 import pytest
 
+from deermem.asgi.connections import MAX_HEAD_BYTES
 from deermem.asgi.limits import LimitSettings
+from deermem.gateway.settings import GatewaySettings
 from deermem.integrations.mcp import http, sessions, shapes, stdio, turns, wire
 from deermem.integrations.mcp.resources import PAGE
 from deermem.integrations.mcp.tools import ToolKind, tools
@@ -72,10 +74,13 @@ def test_every_outcome_is_told_of() -> None:
         f"more than {wire.MAX_LINE // 2**20} MiB",
         f"up to {stdio.DEFAULT_ENDING_SECONDS:.0f} seconds",
         f"body may have {LimitSettings().body_bytes // 2**20} MiB",
+        f"a request {LimitSettings().request_seconds:.0f} seconds",
+        f"{LimitSettings().requests_per_minute:,} requests a minute and {LimitSettings().burst} at once",
+        f"A head may have {MAX_HEAD_BYTES // 2**10} KiB",
         f"may have {sessions.MOST_SESSIONS} sessions (else 429)",
         f"all callers {http.MAX_SESSIONS:,} (else 503)",
         f"idle for {http.IDLE_SECONDS / 60:.0f} minutes",
-        f"up to {http.DEFAULT_SHUTDOWN_SECONDS:.0f} seconds",
+        f"up to {GatewaySettings().shutdown_seconds:.0f} seconds",
     ],
 )
 def test_the_limits_are_those_of_the_server(words: str) -> None:
@@ -100,11 +105,14 @@ def test_without_the_sdk_a_sentence_says_what_to_install() -> None:
 
 
 def test_without_what_only_the_gateway_needs_the_server_starts() -> None:
-    needed = ["fastapi", "prometheus_client", "pyrate_limiter", "uvloop", "httptools"]
+    needed = ["fastapi", "prometheus_client", "uvloop", "httptools"]
     hiding = "; ".join(f"sys.modules[{each!r}] = None" for each in needed)
     program = (
         f"{hiding}; from deermem.cli import mcp; from deermem.gateway.auth import make_authenticator;"
-        " import deermem.integrations.mcp.http; assert mcp._protocol() == 'auto'"
+        " import deermem.gateway.settings; import deermem.integrations.mcp.http;"
+        " from deermem.asgi.plain_connections import PlainProtocol;"
+        " from deermem.asgi.protocols import limited_protocol;"
+        " assert issubclass(limited_protocol(1, 1), PlainProtocol)"
     )
     ended = without("httptools", program)
     assert ended.returncode == 0, ended.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
@@ -17,22 +17,46 @@ from starlette.types import ASGIApp
 from deermem.asgi.identification import Identification, PrivateAnswers
 from deermem.asgi.limits import BodyLimit, CallerRates, LimitSettings, RateLimit, TimeLimit
 from deermem.asgi.listener import ListeningServer
+from deermem.asgi.open_files import room_for
 from deermem.asgi.protocols import limited_protocol
 from deermem.integrations.mcp.identity import KnownToSdk, Verifier
 from deermem.integrations.mcp.layers import CutShort, OwnOrigin
 from deermem.integrations.mcp.sessions import SessionLimit
+from deermem.manager.off_loop import READERS, WRITERS
 
 PATH: Final = "/mcp"
 MAX_SESSIONS: Final = 2_000
 IDLE_SECONDS: Final = 1_800.0
 
-DEFAULT_CONNECTIONS: Final = 2_000
-DEFAULT_HEADER_SECONDS: Final = 10.0
-DEFAULT_IDLE_SECONDS: Final = 30
-DEFAULT_SHUTDOWN_SECONDS: Final = 30.0
+# How many calls work on the store at once, for all users.
+THREADS: Final = READERS + WRITERS
 
 _CACHING: Final = "private, no-store"
 _DEFAULT_PORT_OF_HTTP: Final = 80
+
+
+class ConnectionLimits(Protocol):
+    """Says what connections may take; the settings of the gateway do."""
+
+    @property
+    def connections(self) -> int:
+        """How many there may be at once."""
+        ...
+
+    @property
+    def header_seconds(self) -> float:
+        """How long a client may take to send the head of a request."""
+        ...
+
+    @property
+    def idle_seconds(self) -> int:
+        """How long an idle one is kept."""
+        ...
+
+    @property
+    def shutdown_seconds(self) -> float:
+        """How long a stop waits for what is under way."""
+        ...
 
 
 def create_app(
@@ -105,29 +129,11 @@ def _names_of(host: str, port: int) -> list[str]:
     return [*with_port, *hosts] if port == _DEFAULT_PORT_OF_HTTP else with_port
 
 
-class HttpServer(ListeningServer):
-    """Serves one application in one process.
-
-    Args:
-        app: What is served.
-        connections: How many there may be at once.
-        header_seconds: How long a client may take to send the head of a request.
-        idle_seconds: How long an idle connection is kept.
-        shutdown_seconds: How long a stop waits for what is under way.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        connections: int = DEFAULT_CONNECTIONS,
-        header_seconds: float = DEFAULT_HEADER_SECONDS,
-        idle_seconds: int = DEFAULT_IDLE_SECONDS,
-        shutdown_seconds: float = DEFAULT_SHUTDOWN_SECONDS,
-    ) -> None:
-        super().__init__(
-            app,
-            limited_protocol(header_seconds, connections),
-            idle_seconds=idle_seconds,
-            shutdown_seconds=shutdown_seconds,
-        )
+def server_of(app: ASGIApp, limits: ConnectionLimits) -> ListeningServer:
+    """Returns the server of an application; may raise how many files the process may have open."""
+    return ListeningServer(
+        app,
+        limited_protocol(limits.header_seconds, room_for(limits.connections, THREADS)),
+        idle_seconds=limits.idle_seconds,
+        shutdown_seconds=limits.shutdown_seconds,
+    )
