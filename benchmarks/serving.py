@@ -70,14 +70,15 @@ def _serve(root: str, pipe: Connection) -> None:
     tag = _add_constants(gateway.config.app, manager.get_memory(user_id=USER))
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     address = listener.getsockname()[:2]
-    thread = threading.Thread(
-        target=gateway.run_on, args=(listener, lambda _: pipe.send((address, tag))), daemon=True
-    )
-    thread.start()
-    while pipe.recv() == "time":
-        pipe.send(process_time())
-    gateway.should_exit = True
-    thread.join(PATIENCE)
+
+    def answer() -> None:
+        while pipe.recv() == "time":
+            pipe.send(process_time())
+        gateway.should_exit = True
+
+    # The gateway has the main thread: if it cannot start, the process ends, and whoever waits for it is told.
+    threading.Thread(target=answer, daemon=True).start()
+    gateway.run_on(listener, lambda _: pipe.send((address, tag)))
 
 
 def _add_constants(app: Any, document: dict[str, Any]) -> str:
