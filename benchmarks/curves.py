@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Final
+from weakref import finalize
 
 from benchmarks.bench import Bench
 from benchmarks.children import Work, write_together
@@ -69,7 +70,12 @@ class SqliteUpdates:
                 store.fill(sample_facts(_FACTS))
         ids = cycle([fact.id for fact in sample_facts(_FACTS)][number :: max(WRITERS)])
         contents = new_contents()
-        return lambda: store.update(next(ids), next(contents))
+
+        def step() -> None:
+            store.update(next(ids), next(contents))
+
+        finalize(step, store.close)  # nobody else knows that there is something to close
+        return step
 
 
 @dataclass(frozen=True, slots=True)
