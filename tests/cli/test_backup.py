@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import CommandLine
+from tests.support.systems import needs_modes
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def _users(cli: CommandLine) -> list[str]:
     return [path.name for path in (cli.root / "users").iterdir()]
 
 
+@needs_modes
 def test_an_archive_is_read_by_its_owner_alone(archive: Path) -> None:
     assert stat.S_IMODE(archive.stat().st_mode) == 0o600
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import CommandLine
+from tests.support.systems import needs_modes
 
 
 @pytest.fixture
@@ -27,6 +28,10 @@ def test_an_exported_document_is_that_of_the_store(cli: CommandLine, exported: P
     assert document == cli.ok("export").json == cli.ok("export", "--json", "--out", "-").json
     assert [fact["id"] for fact in document["facts"]] == ["one", "two"]
     assert document["user"]["topOfMind"]["summary"] == "Much."
+
+
+@needs_modes
+def test_an_exported_document_is_read_by_its_owner_alone(exported: Path) -> None:
     assert stat.S_IMODE(exported.stat().st_mode) == 0o600
 
 

@@ -12,6 +12,7 @@ from deermem.errors import InvalidInputError, LockTimeout
 from deermem.gateway.auth import AuthSettings, Mode, Role, make_authenticator, token_file
 from deermem.gateway.auth.token_file import TokenFile
 from deermem.storage.filesystem import LocalFileSystem
+from tests.support.systems import needs_modes
 
 NOW = "2026-01-31T12:00:00Z"
 
@@ -30,6 +31,7 @@ def start(path: Path) -> None:
     make_authenticator(AuthSettings(mode=Mode.TOKEN, token_file=str(path)))
 
 
+@needs_modes
 def test_a_new_file_is_its_owners_alone_whatever_the_umask(path: Path) -> None:
     before = os.umask(0)
     try:
@@ -40,6 +42,7 @@ def test_a_new_file_is_its_owners_alone_whatever_the_umask(path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
+@needs_modes
 def test_a_changed_file_is_its_owners_alone_again(path: Path) -> None:
     create(path)
     path.chmod(0o640)
@@ -174,7 +177,7 @@ UNSAFE = MappingProxyType[str, Callable[[Path], object]](
 )
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has access lists")
+@needs_modes
 @pytest.mark.parametrize("kind", UNSAFE)
 def test_a_gateway_does_not_start_with_a_file_that_others_may_have_written(path: Path, kind: str) -> None:
     create(path)
@@ -186,7 +189,7 @@ def test_a_gateway_does_not_start_with_a_file_that_others_may_have_written(path:
         create(path)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has access lists")
+@needs_modes
 def test_a_file_that_others_can_read_is_warned_of(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     create(path)
     start(path)

@@ -24,6 +24,7 @@ from tests.maintenance.backup.archives import (
     without_safety_copies,
 )
 from tests.support.stores import ALICE, BOB, CODER, bucket_path, draft, fact_path, store_with
+from tests.support.systems import needs_modes
 from tests.support.watched import WatchedFileSystem, call_of
 
 EVE = Scope.of("eve@example.com")
@@ -71,6 +72,7 @@ def test_an_empty_root_equals_the_original_byte_for_byte(tmp_path: Path) -> None
     )
 
 
+@needs_modes
 def test_what_comes_back_is_read_by_its_owner_alone(tmp_path: Path) -> None:
     archive = saved(full_store(tmp_path / "a"))
     restored(MemoryRepository(tmp_path / "b"), archive)

@@ -17,6 +17,7 @@ from deermem.model.manifest import NO_MANIFEST
 from deermem.storage import safety
 from tests.maintenance.backup.archives import restored, saved
 from tests.support.stores import ALICE, CODER, Clock, bucket_path, draft, fact_path, store_with
+from tests.support.systems import needs_modes
 from tests.support.watched import WatchedFileSystem
 
 NO_SUMMARIES = NO_MANIFEST.summaries
@@ -76,6 +77,7 @@ def test_a_restore_over_a_memory_keeps_what_it_replaces(store: MemoryRepository,
     assert [Path(file["path"]).stem for file in copy(tmp_path, name)["kept"]] == ["late"]
 
 
+@needs_modes
 def test_a_safety_copy_is_read_by_its_owner_alone(store: MemoryRepository, tmp_path: Path) -> None:
     store.clear(ALICE)
     folder = bucket_path(tmp_path) / ".safety"
