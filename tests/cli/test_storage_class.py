@@ -123,6 +123,14 @@ def test_a_command_that_looks_at_files_passes_nothing(watched: CommandLine, comm
     assert Watched.passed == set()
 
 
+@pytest.mark.parametrize("command", PLAIN)
+def test_a_store_is_looked_at_and_saved_where_its_class_is_missing(
+    watched: CommandLine, command: str
+) -> None:
+    watched.monkeypatch.setenv("DEERMEM_STORAGE_CLASS", "no.such.Class")
+    watched.ok(*command.split())
+
+
 @pytest.mark.parametrize("command", PLAIN_WRITES)
 def test_a_command_that_changes_files_says_that_it_passes_the_storage_by(
     watched: CommandLine, command: str

@@ -19,6 +19,7 @@ from deermem import (
 )
 from deermem.repository import FactPage
 from deermem.storage.transaction import Committed
+from deermem.testing.storage_seam_contract import Refused
 from tests.testing.planted import Planted
 
 BROKEN: Planted[type[MemoryRepository]] = Planted()
@@ -43,9 +44,7 @@ class InsistsOnAnImport(MemoryRepository):
         wanted = list(drafts)
         try:
             return super().replace_all(scope, wanted, summaries)
-        except InvalidInputError as error:
-            if error.field != "user_id":
-                raise
+        except Refused:
             with MemoryRepository(self.storage_root) as storage:
                 return storage.replace_all(scope, wanted, summaries)
 
@@ -64,9 +63,7 @@ class ListsAllTheSame(MemoryRepository):
     def list_facts(self, scope: Scope, **options: Any) -> FactPage:
         try:
             return super().list_facts(scope, **options)
-        except InvalidInputError as error:
-            if error.field != "user_id":
-                raise
+        except Refused:
             return FactPage((), None, 0)
 
 
@@ -85,9 +82,9 @@ class RefusesWhatItHasSeen(MemoryRepository):
 
 
 @breaks("test_its_own_before_commit_keeps_what_callers_rely_on")
-class ForgetsWhatCanBeTakenBack(MemoryRepository):
+class LetsOldWritersBack(MemoryRepository):
     def before_commit(self, user: UserId, changes: ChangeSet, view: View) -> ChangeSet:
-        return replace(changes, keeps="") if changes.keeps == "import" else changes
+        return replace(changes, fences_all=False)
 
 
 @breaks("test_its_own_after_commit_raises_nothing")

@@ -20,7 +20,7 @@ from deermem import (
 )
 from deermem.model import plans
 from deermem.model.identity import FactId, UserId
-from deermem.storage.view import EmptyView, View
+from deermem.storage.view import View
 from deermem.testing.storage_samples import HERE, OTHER_USER, bucket_of
 from tests.testing.planted import Planted
 
@@ -84,7 +84,10 @@ class KeepsNoSafetyCopies(MemoryRepository):
         super().__init__(root, **{**settings, "undo_days": 0})
 
 
-@breaks("test_a_trim_keeps_the_facts_that_are_surest")
+@breaks(
+    "test_a_trim_keeps_the_facts_that_are_surest",
+    also=["test_every_write_passes_before_a_commit_and_after_it"],
+)
 class TrimsByAge(MemoryRepository):
     def trim(self, scope: Scope, max_facts: int) -> Delta:
         delta = None
@@ -94,7 +97,10 @@ class TrimsByAge(MemoryRepository):
         return delta
 
 
-@breaks("test_a_consolidation_replaces_facts_by_one_that_names_them")
+@breaks(
+    "test_a_consolidation_replaces_facts_by_one_that_names_them",
+    also=["test_every_write_passes_before_a_commit_and_after_it"],
+)
 class ConsolidatesWithoutOrigins(MemoryRepository):
     def consolidate(self, scope: Scope, fact_ids: Iterable[str], draft: FactDraft) -> Delta:
         for fact_id in fact_ids:
@@ -162,7 +168,10 @@ class DeletesUnknownAgentsGladly(MemoryRepository):
 @breaks("test_maintenance_commits_through_the_storage")
 class CommitsNothingForMaintenance(MemoryRepository):
     def commit(self, user: UserId, decide: Callable[[View], ChangeSet], *, supersedes: bool = False) -> Delta:
-        changes = decide(EmptyView())
-        if changes.summaries and changes.upserts and not changes.deletes:
-            return super().commit(user, lambda _: ChangeSet())
-        return super().commit(user, decide, supersedes=supersedes)
+        def nothing(view: View) -> ChangeSet:
+            changes = decide(view)
+            ids = [upsert.draft.id for upsert in changes.upserts]
+            first = view.manifest.revision == 0
+            return ChangeSet() if first and ids == ["x"] and changes.summaries else changes
+
+        return super().commit(user, nothing, supersedes=supersedes)

@@ -72,7 +72,9 @@ class ReadsOnlyItsOwn(MemoryRepository):
         return Snapshot.of(scope, found.manifest, ()) if only else found
 
 
-@breaks("test_what_another_program_commits_is_seen_at_once")
+@breaks(
+    "test_what_another_program_commits_is_seen_at_once", also=["test_a_read_that_is_refused_shows_nothing"]
+)
 class KnowsOnlyItsOwnCommits(MemoryRepository):
     latest: ClassVar[dict[tuple[str, str], Snapshot]] = {}
 
@@ -211,6 +213,7 @@ class LeavesTheAdapterOpen(MemoryRepository):
 @breaks(  # whatever closes it closes it once more at the end
     "test_closing_twice_is_no_error",
     also=[
+        "test_a_commit_that_is_refused_writes_nothing",
         "test_a_manager_tells_what_goes_wrong_in_its_own_words",
         "test_a_manager_works_on_it",
         "test_a_storage_that_is_opened_later_sees_everything",

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from deermem.errors import InvalidInputError
+from deermem.errors import DeerMemError
 from deermem.model.changes import ANYTHING, AtRevision, ChangeSet, Delete, Delta, Upsert
 from deermem.model.identity import UserId
 from deermem.model.manifest import NO_MANIFEST
@@ -70,6 +70,10 @@ CHANGES: Final = (
 )
 
 
+class Refused(DeerMemError):
+    """Is raised by a seam, and by nothing else."""
+
+
 class _Passing:
     """Notes what passes the seams of a storage, and refuses reads or commits if it is told to."""
 
@@ -102,7 +106,7 @@ class _Passing:
 
 def _refuse_if(refusing: bool) -> None:
     if refusing:
-        raise InvalidInputError("user_id", "is refused")
+        raise Refused
 
 
 class SeamRules(StorageRules):
@@ -136,7 +140,7 @@ class SeamRules(StorageRules):
                 with opened() as other:
                     before = [other.snapshot(scope) for scope in (HERE, OTHER_AGENT)]
                 passing.refuses_commits = True
-                with refused(InvalidInputError, f"{name} that before_commit refuses"):
+                with refused(Refused, f"{name} that before_commit refuses"):
                     write(storage)
                 passing.refuses_commits = False
                 with opened() as other:
@@ -159,7 +163,7 @@ class SeamRules(StorageRules):
             passing = _Passing(storage)
             passing.refuses_reads = True
             for name, read in READS.items():
-                with refused(InvalidInputError, f"{name} that before_read refuses"):
+                with refused(Refused, f"{name} that before_read refuses"):
                     read(storage)
 
     def test_its_own_before_commit_may_run_again(self) -> None:
