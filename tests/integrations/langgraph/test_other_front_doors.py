@@ -54,6 +54,19 @@ def test_a_fact_of_another_origin_is_an_item_under_its_id(manager: DeerMem, stor
     assert store.list_namespaces(prefix=("alice",)) == [("alice",)]
 
 
+def test_of_two_facts_at_one_key_the_one_that_was_put_is_the_item(
+    manager: DeerMem, store: DeerMemStore
+) -> None:
+    store.put(("alice",), "Fact_1", {"content": "was put"})
+    write(manager, "Fact_1", "came later from elsewhere")
+    assert store.get(("alice",), "Fact_1").value == {"content": "was put"}  # type: ignore[union-attr]
+    assert [item.value for item in store.search(("alice",))] == [{"content": "was put"}]
+    assert store.search(("alice",), query="elsewhere") == []
+    store.delete(("alice",), "Fact_1")
+    (item,) = store.search(("alice",))
+    assert (item.key, item.value["content"]) == ("Fact_1", "came later from elsewhere")
+
+
 def test_a_put_on_it_replaces_the_value_and_keeps_the_fields_that_no_value_has(
     manager: DeerMem, store: DeerMemStore
 ) -> None:

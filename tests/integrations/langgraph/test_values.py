@@ -85,6 +85,14 @@ def test_a_large_value_beside_a_text_survives(store: DeerMemStore, size: int) ->
     assert store.get(("alice",), "k").value == value  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("field", ["content", "text", "memory"])
+def test_the_text_of_a_value_comes_first(store: DeerMemStore, field: str) -> None:
+    store.put(("alice",), "k", {field: "tea", "since": 2019, "by": "me"})
+    item = store.get(("alice",), "k")
+    assert item is not None
+    assert list(item.value.items()) == [(field, "tea"), ("since", 2019), ("by", "me")]
+
+
 def test_a_tuple_becomes_a_list_as_in_stores_that_write_json(store: DeerMemStore) -> None:
     store.put(("alice",), "k", {"pair": (1, (2,))})
     assert store.get(("alice",), "k").value == {"pair": [1, [2]]}  # type: ignore[union-attr]

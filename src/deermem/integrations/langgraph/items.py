@@ -26,7 +26,7 @@ from deermem.integrations.front_matter import (
     surrounded,
     with_entry,
 )
-from deermem.integrations.langgraph.namespaces import Labels, candidates
+from deermem.integrations.langgraph.namespaces import Labels, candidates, fact_id_of
 from deermem.model.fact import ExtraField, Fact, FactDraft
 from deermem.model.identity import FactId, Scope
 from deermem.model.rules import (
@@ -37,6 +37,7 @@ from deermem.model.rules import (
     check_title,
     check_utf8,
 )
+from deermem.model.snapshot import Snapshot
 from deermem.model.timestamps import parse_timestamp
 
 EXTRA_KEY: Final = "langgraph"
@@ -100,6 +101,14 @@ class Stored:
         """When the fact was last changed."""
         return parse_timestamp(self.fact.updated_at, "updatedAt")
 
+    def is_hidden_in(self, snapshot: Snapshot) -> bool:
+        """Tells whether another fact lies at the same key and comes first: see `candidates`."""
+        usual = fact_id_of(self.rest, self.key) if self.fact.id == self.key else self.fact.id
+        if usual == self.fact.id or usual not in snapshot.by_id:
+            return False
+        first = Stored.of(snapshot.by_id[usual])
+        return (first.rest, first.key) == (self.rest, self.key)
+
     def value(self) -> dict[str, Any]:
         """Returns the value: a dictionary of this object's own, which may be handed out once."""
         fact = self.fact
@@ -111,9 +120,9 @@ class Stored:
                 "topics": [*fact.topics],
                 "source": str(fact.source),
             }
-        value: dict[str, Any] = self.entry.get("value", {})
         field = self.entry.get("text")
         if isinstance(field, str):
+            value = {field: None, **self.entry.get("value", {})}
             value[field] = surrounded(self.entry, fact.content)
         else:
             value = _json_object(fact.content)

@@ -91,7 +91,9 @@ class Listing:
         reach = self._layout.reach(tuple(op.namespace_prefix))
         if reach is None:
             return []
-        found = [each for each in self._below(reach) if matches(each[1].value(), op.filter or {})]
+        found = [*self._below(reach)]
+        if op.filter:
+            found = [each for each in found if matches(each[1].value(), op.filter)]
         scores: dict[tuple[str | None, str, str], float] = {}
         if op.query and op.query.strip():
             found, scores = self._ranked(op, found)
@@ -156,7 +158,7 @@ class Listing:
             for agent, snapshot in self._agents(user, reach.agent).items():
                 for fact in snapshot.facts:
                     stored = Stored.of(fact)
-                    if stored.rest[: len(reach.rest)] == reach.rest:
+                    if stored.rest[: len(reach.rest)] == reach.rest and not stored.is_hidden_in(snapshot):
                         yield self._layout.namespace(label, agent, stored.rest), stored
 
     def _users(self, reach: Reach) -> Iterator[tuple[UserId, str]]:
