@@ -11,6 +11,7 @@ import pytest
 from mcp import Client
 
 from deermem import DeerMem, MemoryRepository
+from deermem.integrations.mcp.tools import tools
 from deermem.model.fact import Fact
 from deermem.model.identity import Scope
 from tests.integrations.mcp.doors import Door, answer, serving
@@ -111,17 +112,53 @@ def test_an_id_that_is_nearly_right_leads_to_those_that_are(web: Door, other: De
 
 
 def test_a_full_memory_says_what_went_and_what_was_not_stored(root: Path, other: DeerMem) -> None:
-    ids = [created(other, f"number {number}", 0.5 + number / 100) for number in range(10)]
+    ids = [created(other, f"number {number}" + "!" * 2_000, 0.5 + number / 100) for number in range(10)]
     with small_door(root, 10) as door:
         refused = door.call("memory_add", content="hardly sure", confidence=0.1)
-        assert refused["outcome"] == "evicted"
-        assert "full (10 facts)" in refused["message"]
+        assert (refused["outcome"], refused["evicted_count"]) == ("evicted", 0)
+        assert "was not stored: the memory is full (10 facts)" in refused["message"]
         assert "fact" not in refused
         stored = door.call("memory_add", content="quite sure", confidence=0.9)
-        assert stored["outcome"] == "added"
+        assert (stored["outcome"], stored["evicted_count"]) == ("added", 1)
         assert [fact["id"] for fact in stored["evicted"]] == ids[:1]
-        assert stored["evicted"][0]["content"] == "number 0"
+        # There is no other place any more where the rest of it could be read.
+        assert stored["evicted"][0]["content"] == "number 0" + "!" * 2_000
+        for words in ("memory was full (10 facts)", "deleted for good", "`evicted`", "Tell the user"):
+            assert words in stored["message"]
     assert len(other.get_memory(user_id="alice")["facts"]) == 10
+
+
+def test_the_fact_that_fills_the_memory_says_what_the_next_one_will_do(root: Path, other: DeerMem) -> None:
+    for number in range(8):
+        created(other, f"number {number}")
+    with small_door(root, 10) as door:
+        assert door.call("memory_add", content="the ninth")["message"] == "Stored."
+        told = door.call("memory_add", content="the tenth")
+        assert told["message"] == (
+            "Stored. The memory is full now (10 facts): the next new one takes the place of the least"
+            " certain."
+        )
+
+
+@pytest.mark.parametrize(("confidence", "outcome"), [(0.1, "evicted"), (1.0, "added")])
+def test_where_there_is_less_room_than_before_every_fact_that_goes_is_counted(
+    root: Path, other: DeerMem, confidence: float, outcome: str
+) -> None:
+    for number in range(40):
+        created(other, f"number {number}", 0.5 + number / 100)
+    with small_door(root, 10) as door:
+        told = door.call("memory_add", content="new", confidence=confidence)
+    left = other.reload_memory(user_id="alice")["facts"]
+    assert (told["outcome"], told["evicted_count"]) == (outcome, 40 - len(left) + (outcome == "added"))
+    assert f"the {told['evicted_count']} least certain ones were deleted for good" in told["message"]
+    assert len(told["evicted"]) == 20
+    assert not {fact["id"] for fact in told["evicted"]} & {fact["id"] for fact in left}
+
+
+def test_the_description_of_adding_tells_what_a_full_memory_does() -> None:
+    description = tools(read_only=False)["memory_add"].description
+    for words in ("takes the place of the least certain", "deleted for good", "`evicted`", "tell the user"):
+        assert words in description
 
 
 class Interrupted(MemoryRepository):

@@ -7,7 +7,6 @@ import json
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -132,13 +131,13 @@ def test_a_body_that_comes_slowly_is_cut_off(
 
 
 @pytest.fixture(params=["httptools", "h11"])
-def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Returns each parser of requests in turn; one of them is hidden for the other."""
     if request.param == "h11":
         for name in ("deermem.asgi.connections", "uvicorn.protocols.http.httptools_impl"):
             monkeypatch.delitem(sys.modules, name, raising=False)
         monkeypatch.setitem(sys.modules, "httptools", None)
-    return request.param
+    return str(request.param)
 
 
 @pytest.mark.usefixtures("parser")

@@ -68,6 +68,7 @@ def test_every_outcome_is_told_of() -> None:
         f"1 to {shapes.MAX_LISTED} ",
         f"after {shapes.SHOWN_OF_MANY:,} characters",
         f"alone after {shapes.SHOWN_OF_ONE:,}",
+        f"of many the first {shapes.MAX_EVICTED_SHOWN}",
         f"{turns.MOST_WAITING} calls of this user",
         f"{turns.READERS} reading and {turns.WRITERS} writing calls",
         f"listed {PAGE} at a time",

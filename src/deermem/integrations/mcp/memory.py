@@ -10,6 +10,8 @@ from typing import Final, TypeVar
 
 from deermem.errors import DuplicateFact, FactConflict, FactNotFoundError
 from deermem.integrations.mcp.shapes import (
+    MAX_EVICTED_SHOWN,
+    SHOWN_OF_MANY,
     SHOWN_OF_ONE,
     AddArguments,
     Added,
@@ -129,7 +131,7 @@ class Memory:
             user=self.scope.user.raw,
             agent=self.scope.agent,
             facts=len(snapshot.facts),
-            max_facts=self.manager.config.max_facts,
+            max_facts=self._most,
             categories=Counter(sorted(fact.category_extension or fact.category for fact in snapshot.facts)),
             revision=snapshot.revision,
             last_updated=snapshot.manifest.last_updated,
@@ -151,7 +153,7 @@ class Memory:
     def _added(self, repository: MemoryRepository, draft: FactDraft) -> Added:
         before = repository.snapshot(self.scope)  # what can fail fails before the commit
         try:
-            delta, _ = repository.create_fact(self.scope, draft, max_facts=self.manager.config.max_facts)
+            delta, _ = repository.create_fact(self.scope, draft, max_facts=self._most)
         except DuplicateFact as error:
             same = repository.get_fact(self.scope, error.fact_id) if error.fact_id else None
             return Added(
@@ -159,17 +161,19 @@ class Memory:
                 message="Nothing was changed: a fact says this already. Use memory_update to change it.",
                 fact=None if same is None else FactShown.of(same),
             )
-        if not delta.written:
-            return Added(
-                outcome="evicted",
-                message=f"Nothing was stored: the memory is full ({self.manager.config.max_facts} facts), and"
-                " every fact in it is at least as certain. Delete one that is out of date first.",
-            )
-        evicted = [
-            FactShown.of(before.by_id[fact_id]) for _, fact_id in delta.deleted if fact_id in before.by_id
-        ]
-        message = "Stored." if not delta.deleted else "Stored. The memory was full: the least certain went."
-        return Added(outcome="added", message=message, fact=FactShown.of(delta.written[0]), evicted=evicted)
+        gone = [before.by_id[fact_id] for _, fact_id in delta.deleted if fact_id in before.by_id]
+        most = SHOWN_OF_ONE if len(gone) == 1 else SHOWN_OF_MANY
+        return Added(
+            outcome="added" if delta.written else "evicted",
+            message=_told_of_addition(delta, len(before.facts) + 1, self._most),
+            fact=FactShown.of(delta.written[0]) if delta.written else None,
+            evicted=[FactShown.of(fact, most) for fact in gone[:MAX_EVICTED_SHOWN]],
+            evicted_count=len(delta.deleted),
+        )
+
+    @property
+    def _most(self) -> int:
+        return self.manager.config.max_facts
 
     def _updated(self, repository: MemoryRepository, wanted: UpdateArguments) -> Updated:
         fact = repository.get_fact(self.scope, wanted.id)
@@ -217,6 +221,37 @@ class Memory:
     def _near(self, repository: MemoryRepository, fact_id: str) -> list[str]:
         ids = [fact.id for fact in repository.snapshot(self.scope).facts[:_COMPARED]]
         return get_close_matches(fact_id, ids, _NEAR, 0.8)
+
+
+def _told_of_addition(delta: Delta, facts: int, most: int) -> str:
+    """Returns what became of a new fact, and of others for its sake, in words that a model acts on.
+
+    Args:
+        delta: What was changed.
+        facts: How many there would be now without a cap.
+        most: The cap.
+    """
+    cap, lost = f"{most:,} facts", len(delta.deleted)
+    if lost == 1:
+        others = (
+            f" The memory was full ({cap}), so the least certain fact was deleted for good: it is in"
+            " `evicted`. Tell the user. If it matters more than another, delete that one and add it again."
+        )
+    elif lost:
+        others = (
+            f" The memory had more than {cap}, so the {lost:,} least certain ones were deleted for good:"
+            " `evicted` has the first of them. Tell the user."
+        )
+    elif delta.written and facts >= most:
+        others = f" The memory is full now ({cap}): the next new one takes the place of the least certain."
+    else:
+        others = ""
+    if delta.written:
+        return f"Stored.{others}"
+    return (
+        f"The new fact was not stored: the memory is full ({cap}), and every fact that stays is at least as"
+        f" certain. Delete one that is out of date first, or give more confidence if you are sure.{others}"
+    )
 
 
 def _told_of_update(delta: Delta) -> Updated:

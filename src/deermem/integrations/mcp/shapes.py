@@ -14,6 +14,7 @@ MAX_QUERY: Final = 1_000
 MAX_CATEGORY: Final = 64
 MAX_LISTED: Final = 50
 # How much of a content is shown beside others, and of one alone.
+MAX_EVICTED_SHOWN: Final = 20
 SHOWN_OF_MANY: Final = 1_000
 SHOWN_OF_ONE: Final = 100_000
 
@@ -165,8 +166,13 @@ class Added(BaseModel):
     message: str
     fact: Annotated[FactShown | None, Field(description="The new one, or the one that says the same.")] = None
     evicted: Annotated[
-        list[FactShown], Field(description="Facts that were deleted because the memory was full.")
+        list[FactShown],
+        Field(
+            description="Older facts that were deleted for good because the memory was full; not more than"
+            f" {MAX_EVICTED_SHOWN} are shown."
+        ),
     ] = []
+    evicted_count: Annotated[int, Field(description="How many older facts were deleted.")] = 0
 
 
 class Updated(BaseModel):

@@ -71,9 +71,10 @@ _TOOLS: Final = (
         "Remember a fact",
         "Stores one statement worth remembering beyond this conversation. Search first: a fact that is there"
         " already is changed with memory_update. The same text again gives the outcome `duplicate` and the"
-        " fact that is there, so a call may be repeated. When the memory is full the least certain fact is"
-        " deleted, and told in `evicted`; if that would be the new one, the outcome is `evicted`: nothing was"
-        " stored.",
+        " fact that is there, so a call may be repeated. A memory has room for a number of facts, which"
+        " memory_status tells. In a full one a new fact takes the place of the least certain: that one is"
+        " deleted for good and shown in `evicted`, and you should tell the user. If the new fact is the least"
+        " certain itself, the outcome is `evicted`: it was not stored.",
         shapes.AddArguments,
         shapes.Added,
         Memory.add,
