@@ -183,10 +183,14 @@ def test_users_with_the_same_keys_do_not_see_each_other(tmp_path: Path) -> None:
         (("",), "alice", None),
         ("{user}", ..., None),
         (("memories",), ..., None),
+        (("my.app", "{user}"), ..., None),
+        (("langgraph", "{user}"), ..., None),
+        (("{user}", "a\0b"), ..., None),
+        (("\ud800", "{user}"), ..., None),
         ((), ..., None),
     ],
 )
-def test_a_layout_that_contradicts_itself_is_refused(
+def test_a_layout_that_contradicts_itself_or_fits_no_namespace_is_refused(
     tmp_path: Path, layout: Sequence[str], user_id: str | EllipsisType | None, agent_name: str | None
 ) -> None:
     with pytest.raises(InvalidInputError):

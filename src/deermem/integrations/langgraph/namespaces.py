@@ -26,7 +26,7 @@ from hashlib import sha256
 from types import EllipsisType
 from typing import Final
 
-from langgraph.store.base import InvalidNamespaceError
+from langgraph.store.base import GetOp, InvalidNamespaceError, validate_op_namespace
 
 from deermem.errors import InvalidInputError
 from deermem.format.layout import is_windows_device
@@ -81,7 +81,7 @@ class Layout:
         agent_name: The agent of every namespace, for a layout without `"{agent}"`.
 
     Raises:
-        InvalidInputError: The layout contradicts itself.
+        InvalidInputError: The layout contradicts itself, or LangGraph allows no such namespace.
     """
 
     def __init__(
@@ -93,6 +93,7 @@ class Layout:
         if isinstance(labels, str) or not all(isinstance(label, str) and label for label in labels):
             raise InvalidInputError("layout", "must be a sequence of non-empty labels")
         self.labels: Final = tuple(labels)
+        _check_layout(self.labels)
         for label, given, name in (
             (USER, user_id is not ..., "user_id"),
             (AGENT, agent_name is not None, "agent_name"),
@@ -143,6 +144,17 @@ class Layout:
         """Returns the namespace of facts: the inverse of `place`."""
         values = {USER: user_label, AGENT: str(agent)}
         return (*(values.get(label, label) for label in self.labels), *rest)
+
+
+def _check_layout(labels: Labels) -> None:
+    """Makes sure that LangGraph allows namespaces with the fixed labels of a layout."""
+    check_utf8("layout", "".join(labels))
+    try:
+        validate_op_namespace(GetOp(labels, ""))
+    except InvalidNamespaceError as error:
+        raise InvalidInputError("layout", f"is no namespace: {error}") from None
+    if labels[:1] == ("langgraph",):
+        raise InvalidInputError("layout", "begins with 'langgraph', which LangGraph keeps for itself")
 
 
 def user_of(label: str) -> UserId:

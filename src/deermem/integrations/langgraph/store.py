@@ -27,7 +27,7 @@ class DeerMemStore(BaseStore):
         across_users: Whether a search or a list of namespaces that names no user may look at all of them.
 
     Raises:
-        InvalidInputError: The layout contradicts itself, or the storage root is a file.
+        InvalidInputError: The layout contradicts itself or is no namespace, or the storage root is a file.
     """
 
     supports_ttl = False
