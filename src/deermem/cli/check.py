@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,6 +27,10 @@ def check(
     ] = None,
     all_users: Annotated[bool, typer.Option("--all-users", help="Check every user.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND", help="With --repair, mend this kind alone; may be repeated."),
+    ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Put back what a repair set aside.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
@@ -38,6 +43,7 @@ def check(
         raise UsageError("--all-users goes with neither --user-id nor --no-user")
     if undo and (repair or all_users):
         raise UsageError("--undo goes with neither --repair nor --all-users")
+    _check_kinds(only or (), repair=repair)
     if time is not None and not undo:
         raise UsageError("a time goes with --undo only")
     from deermem.cli.absence import require_root
@@ -49,10 +55,21 @@ def check(
             return
         report = _look(repository, options, all_users=all_users)
         if repair:
-            report = _repair(options, repository, report, all_users=all_users, yes=yes)
+            report = _repair(options, repository, report, all_users=all_users, only=only, yes=yes)
         else:
             _show(options, repository.storage_root, report, {})
     _exit_after(report)
+
+
+def _check_kinds(only: Sequence[str], *, repair: bool) -> None:
+    from deermem.maintenance.findings import KINDS
+
+    if only and not repair:
+        raise UsageError("--only goes with --repair")
+    for kind in only:
+        if kind not in KINDS:
+            hint = f"there are: {', '.join(KINDS)}"
+            raise UsageError(f"no kind of finding is called {kind!r}", hint)
 
 
 def _look(repository: MemoryRepository, options: UserOptions, *, all_users: bool) -> CheckReport:
@@ -95,14 +112,20 @@ def _show(options: UserOptions, root: str, report: CheckReport, more: dict[str, 
 
 
 def _repair(
-    options: UserOptions, repository: MemoryRepository, report: CheckReport, *, all_users: bool, yes: bool
+    options: UserOptions,
+    repository: MemoryRepository,
+    report: CheckReport,
+    *,
+    all_users: bool,
+    only: Sequence[str] | None,
+    yes: bool,
 ) -> CheckReport:
     """Names every repair, asks, mends, and looks again."""
     from deermem.cli.asking import confirmed
     from deermem.cli.survey import noted
     from deermem.maintenance.repair import repair_user, tighten_way
 
-    planned = [finding for finding in report.findings if finding.action]
+    planned = _mendable(report.findings, only)
     done: list[Repaired] = []
     failed: list[str] = []
     problems: list[Report] = []
@@ -111,9 +134,9 @@ def _repair(
             options.out.note(f"{finding.path}: {finding.kind}: {finding.repair}")
         if not yes:
             confirmed(f"Do this, {len(planned)} in all?", "add --yes to repair without a question")
-        failed += tighten_way(repository, report.of_root)
+        failed += tighten_way(repository, _mendable(report.of_root, only))
         for each in report.users:
-            approved = [finding for finding in each.findings if finding.action]
+            approved = _mendable(each.findings, only)
             if approved:
                 with noted(problems, repository.storage_root):
                     done.append(repair_user(repository, each.user, approved))
@@ -132,6 +155,10 @@ def _repair(
         options.out.note(f"Warning: {path} could not be changed")
     options.out.exit_if(problems)
     return report
+
+
+def _mendable(findings: Iterable[Finding], only: Sequence[str] | None) -> list[Finding]:
+    return [each for each in findings if each.action and (not only or each.kind in only)]
 
 
 def _mended(planned: list[Finding], report: CheckReport) -> list[Finding]:

@@ -19,11 +19,12 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deermem.errors import Corruption, UnsupportedFormat
+from deermem.errors import Corruption, InvalidInputError, UnsupportedFormat
 from deermem.format.layout import SAFETY
 from deermem.format.manifest_json import decode_manifest
 from deermem.format.strict_json import dump_compact, load_object
 from deermem.model.summaries import EMPTY_SUMMARIES, Summaries
+from deermem.model.timestamps import parse_timestamp
 
 SAFETY_FORMAT: Final = 1
 MAX_SAFETY_BYTES: Final = 400_000_000
@@ -126,9 +127,17 @@ def decode_safety_copy(data: bytes, path: str) -> SafetyCopy:
         )
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error):
         raise Corruption(path, "lacks a key or has one of the wrong type") from None
-    if not isinstance(copy.time, str) or revision_in(copy.name) != copy.revision:
+    if not _is_time(copy.time) or revision_in(copy.name) != copy.revision:
         raise Corruption(path, "lacks a key or has one of the wrong type")
     return copy
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        parse_timestamp(value, "time")
+    except InvalidInputError:
+        return False
+    return True
 
 
 def _file_document(file: KeptFile) -> dict[str, Any]:

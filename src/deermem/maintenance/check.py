@@ -113,8 +113,14 @@ def scan_once(repository: RepositoryCore, user: UserId, bucket: Bucket | None = 
         bucket: The bucket, where it is open already.
     """
     engine = repository.engine
-    windows = engine.file_system.windows_names
-    scan = Scan(user, bucket_parts(user), engine.manifest_name, engine.now(), windows_names=windows)
+    scan = Scan(
+        user,
+        bucket_parts(user),
+        engine.manifest_name,
+        engine.now(),
+        undo_days=engine.undo_days,
+        windows_names=engine.file_system.windows_names,
+    )
     with suppress(OSError, Corruption, UnsupportedFormat):
         scan.see(erased_at(engine.file_system, user))
     if bucket is not None:
@@ -143,7 +149,8 @@ def check_root(repository: RepositoryCore, names: Iterable[str] | None) -> tuple
         repository: The store.
         names: The buckets that matter; `None` for all.
     """
-    scan = Scan(UserId.parse(None), (), repository.engine.manifest_name, "", windows_names=False)
+    name = repository.engine.manifest_name
+    scan = Scan(UserId.parse(None), (), name, "", undo_days=0, windows_names=False)
     try:
         root = repository.engine.file_system.open_root()
     except FileNotFoundError:

@@ -30,6 +30,7 @@ from deermem.maintenance.check_files import (
     look_at_manifest,
 )
 from deermem.maintenance.check_names import begins_as_ours, kind_of_stray
+from deermem.maintenance.check_safety import scan_safety
 from deermem.maintenance.check_scan import MAX_SET_ASIDE, Parts, Scan
 from deermem.maintenance.findings import Action
 from deermem.maintenance.records import MAX_RECORD_BYTES, RECORD_FILE, RecordState, decode_record
@@ -67,7 +68,7 @@ def scan_bucket(scan: Scan, bucket: Directory) -> None:
     looks = {
         RECOVERY: _scan_recovery,
         QUARANTINE: _scan_quarantine,
-        SAFETY: _scan_safety,
+        SAFETY: scan_safety,
         AGENTS: _scan_agents,
     }
     for name, look in looks.items():
@@ -156,12 +157,6 @@ def _scan_quarantine(scan: Scan, quarantine: Directory) -> None:
         scan.is_expected(parts, status, EntryKind.DIRECTORY)
         with scan.noting(parts), quarantine.child(name) as directory:
             _look_at_record(scan, directory, parts)
-
-
-def _scan_safety(scan: Scan, safety: Directory) -> None:
-    """Looks at the copies that `deermem undo` works from."""
-    for name, status in safety.statuses().items():
-        scan.is_expected((SAFETY, name), status, EntryKind.FILE)
 
 
 def _look_at_record(scan: Scan, directory: Directory, parts: Parts) -> None:

@@ -31,15 +31,24 @@ class Scan:
         prefix: The bucket's path below the storage root, in parts.
         manifest_name: The name of the summary file.
         now: The time, as it is stored.
+        undo_days: How long safety copies are kept.
         windows_names: Whether names such as `CON` stand for devices here.
     """
 
     def __init__(
-        self, user: UserId, prefix: Parts, manifest_name: str, now: str, *, windows_names: bool
+        self,
+        user: UserId,
+        prefix: Parts,
+        manifest_name: str,
+        now: str,
+        *,
+        undo_days: int,
+        windows_names: bool,
     ) -> None:
         self.user = user
         self.manifest_name = manifest_name
         self.now = now
+        self.undo_days = undo_days
         self.windows_names = windows_names
         self.findings: list[Finding] = []
         self.image: ManifestImage | None = None

@@ -32,6 +32,7 @@ class Action(StrEnum):
     SWEEP = "remove what dead writers left"
     TIGHTEN = "take the permissions of others away"
     CLOSE = "end the repair that was interrupted"
+    EXPIRE = "remove it for good"
 
 
 _NOTE, _WARNING, _ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
@@ -60,6 +61,8 @@ KINDS: Final[Mapping[str, Severity]] = MappingProxyType(
         "quarantine": _NOTE,
         "quarantine-unfinished": _WARNING,
         "quarantine-unreadable": _WARNING,
+        "safety-expired": _NOTE,
+        "safety-unreadable": _WARNING,
         "fact-corrupt": _ERROR,
         "fact-conflict-markers": _ERROR,
         "fact-foreign-user": _ERROR,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from deermem.errors import Corruption, UnsupportedFormat
 from deermem.format.journal_json import Journal
-from deermem.format.layout import JOURNAL, RECOVERY
+from deermem.format.layout import JOURNAL, RECOVERY, SAFETY
 from deermem.format.manifest_json import encode_manifest
 from deermem.maintenance.check import scan_once
 from deermem.maintenance.check_files import JournalSeen
@@ -113,6 +113,7 @@ class _Repair:
         if record is not None:
             mark(self._bucket, place, record, RecordState.DONE)
         self._close(plan)
+        self._expire(plan)
         self._tighten(plan)
         return Repaired(
             self._bucket.user,
@@ -229,6 +230,16 @@ class _Repair:
     def _close(self, plan: Plan) -> None:
         for parts in plan.close:
             mark(self._bucket, parts, read_record(self._bucket, parts), RecordState.DONE)
+
+    def _expire(self, plan: Plan) -> None:
+        """Removes safety copies whose days are over; they are not set aside, since they are to be gone."""
+        if not plan.expired:
+            return
+        with self._bucket.directory_at((SAFETY,)) as directory:
+            for parts in plan.expired:
+                with suppress(FileNotFoundError):
+                    directory.unlink(parts[-1])
+            directory.sync()
 
     def _tighten(self, plan: Plan) -> None:
         for parts in plan.tighten:

@@ -61,6 +61,7 @@ class Plan:
     deletes: list[Parts] = field(default_factory=list)
     tighten: list[Parts] = field(default_factory=list)
     close: list[Parts] = field(default_factory=list)
+    expired: list[Parts] = field(default_factory=list)
     sweeps: bool = False
 
     def entries(self) -> list[tuple[KeptEntry, bytes | None]]:
@@ -119,6 +120,8 @@ def make_plan(bucket: Bucket, scan: Scan, approved: Iterable[Finding], *, stuck_
             plan.tighten.append(parts)
         elif finding.action == Action.CLOSE:
             plan.close.append(parts)
+        elif finding.action == Action.EXPIRE:
+            plan.expired.append(parts)
         plan.sweeps |= finding.action == Action.SWEEP
         plan.commits |= finding.action in (Action.RAISE, Action.NEW_FENCES) and can_commit
     loses_journal = any(item.parts == (JOURNAL,) for item in plan.items)

