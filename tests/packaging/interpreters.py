@@ -9,7 +9,7 @@ import sys
 from functools import cache
 
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-_ASK = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
+_ASK = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
 
 
 @cache
