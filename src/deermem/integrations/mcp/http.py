@@ -20,7 +20,7 @@ from deermem.asgi.listener import ListeningServer
 from deermem.asgi.open_files import room_for
 from deermem.asgi.protocols import limited_protocol
 from deermem.integrations.mcp.identity import KnownToSdk, Verifier
-from deermem.integrations.mcp.layers import CutShort, OwnOrigin
+from deermem.integrations.mcp.layers import CutShort, Departure, OwnOrigin
 from deermem.integrations.mcp.sessions import SessionLimit
 from deermem.manager.off_loop import READERS, WRITERS
 
@@ -115,6 +115,7 @@ def create_app(
             Middleware(Identification, identify=verifier, reads_files=True),
             *([Middleware(RateLimit, rates=CallerRates.of(limits))] if identifying else []),
             Middleware(BodyLimit, limit=limits.body_bytes),
+            Middleware(Departure),
             Middleware(KnownToSdk),
             Middleware(SessionLimit, idle_seconds=IDLE_SECONDS),
         ],

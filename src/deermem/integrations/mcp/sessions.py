@@ -21,6 +21,11 @@ _SESSION: Final = "mcp-session-id"
 _VERSION: Final = "mcp-protocol-version"
 
 
+def has_sessions(scope: Scope) -> bool:
+    """Tells whether a request is of a version of the protocol with sessions; the first ones named none."""
+    return Headers(scope=scope).get(_VERSION) in (None, *HANDSHAKE_PROTOCOL_VERSIONS)
+
+
 class SessionLimit:
     """Refuses to open one session too many (pure ASGI); versions without sessions are left alone.
 
@@ -52,10 +57,9 @@ class SessionLimit:
         if scope["type"] != "http" or not isinstance(user, KnownUser):
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        if headers.get(_VERSION, "") not in ("", *HANDSHAKE_PROTOCOL_VERSIONS):
+        if not has_sessions(scope):
             await self._app(scope, receive, send)
-        elif session := headers.get(_SESSION):
+        elif session := Headers(scope=scope).get(_SESSION):
             await self._use(user.caller, session, scope, receive, send)
         elif len(self._open(user.caller)) + self._opening[user.caller] >= self._most:
             await JSONResponse({"detail": TOO_MANY}, 429)(scope, receive, send)
