@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deermem.cli.exits import ExitCode, Report, UsageError
-from deermem.cli.findings import drawn_findings, finding_cells, finding_document, summary_of
+from deermem.cli.findings import (
+    PERMISSIONS,
+    drawn_findings,
+    finding_cells,
+    finding_document,
+    summary_of,
+    told_findings,
+)
+from deermem.cli.hints import spelled_out
 from deermem.cli.options import UserOptions, with_options
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ def check(
         if repair:
             report = _repair(options, repository, report, all_users=all_users, only=only, yes=yes)
         else:
-            _show(options, repository.storage_root, report, {})
+            _show(options, repository.storage_root, report, {}, all_users=all_users)
     _exit_after(report)
 
 
@@ -85,7 +93,9 @@ def _exit_after(report: CheckReport) -> None:
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _show(options: UserOptions, root: str, report: CheckReport, more: dict[str, Any]) -> None:
+def _show(
+    options: UserOptions, root: str, report: CheckReport, more: dict[str, Any], *, all_users: bool
+) -> None:
     findings = report.findings
     options.out.show(
         {
@@ -104,11 +114,14 @@ def _show(options: UserOptions, root: str, report: CheckReport, more: dict[str, 
             "findings": [finding_document(each) for each in findings],
             **more,
         },
-        lines=map("\t".join, map(finding_cells, findings)),
+        lines=map("\t".join, map(finding_cells, told_findings(findings))),
         brief=[each.path for each in findings if each.severity],
         drawn=lambda: drawn_findings(findings),
     )
     options.out.note(summary_of(report))
+    if any(each.kind == PERMISSIONS for each in findings):
+        command = f"deermem check{' --all-users' if all_users else ''} --repair --only {PERMISSIONS}"
+        options.out.hint(spelled_out(f"`{command}` takes the permissions of others away", options))
 
 
 def _repair(
@@ -130,8 +143,8 @@ def _repair(
     failed: list[str] = []
     problems: list[Report] = []
     if planned:
-        for finding in planned:
-            options.out.note(f"{finding.path}: {finding.kind}: {finding.repair}")
+        for finding in told_findings(planned):
+            options.out.note(_step(finding))
         if not yes:
             confirmed(f"Do this, {len(planned)} in all?", "add --yes to repair without a question")
         failed += tighten_way(repository, _mendable(report.of_root, only))
@@ -148,7 +161,7 @@ def _repair(
         "failed": failed,
         "problems": [problem.document()["error"] for problem in problems],
     }
-    _show(options, repository.storage_root, report, more)
+    _show(options, repository.storage_root, report, more, all_users=all_users)
     for place in more["setAside"]:
         options.out.note(f"What was taken away is in {repository.storage_root}/{place}")
     for path in failed:
@@ -159,6 +172,12 @@ def _repair(
 
 def _mendable(findings: Iterable[Finding], only: Sequence[str] | None) -> list[Finding]:
     return [each for each in findings if each.action and (not only or each.kind in only)]
+
+
+def _step(finding: Finding) -> str:
+    """Says what a repair does, and of what speaks for many how many they are."""
+    message = f": {finding.message}" if finding.kind == PERMISSIONS else ""
+    return f"{finding.path}: {finding.kind}: {finding.repair}{message}"
 
 
 def _mended(planned: list[Finding], report: CheckReport) -> list[Finding]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from deermem.cli.output import one_line
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from deermem.maintenance.findings import CheckReport, Finding
 
+PERMISSIONS: Final = "permissions"
 # Of one kind in one directory a person needs to see some; with --json or in a pipe there are all.
 _SHOWN_OF_A_KIND = 10
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -33,6 +36,25 @@ def finding_cells(finding: Finding) -> list[str]:
     """Returns a finding as cells of a list: severity, kind, path, sentence, repair."""
     cells = (finding.severity.name.lower(), finding.kind, finding.path, finding.message, finding.repair)
     return [one_line(cell) for cell in cells]
+
+
+def told_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Returns findings as lines tell them: those of permissions are one, with their number.
+
+    Another program may have made the store, and then there is one for each file of it.
+    """
+    loose = [each for each in findings if each.kind == PERMISSIONS]
+    if len(loose) < 2:
+        return list(findings)
+    message = (
+        f"{len(loose):,} files and directories here are open to others than their owner; fine if that is "
+        "on purpose; --quiet names each"
+    )
+    place = posixpath.commonpath([each.path for each in loose]) or "."
+    whole = replace(loose[0], path=place, message=message)
+    others = [each for each in findings if each.kind != PERMISSIONS]
+    first = findings.index(loose[0])
+    return [*others[:first], whole, *others[first:]]
 
 
 def drawn_findings(findings: Sequence[Finding]) -> RenderableType:

@@ -31,7 +31,12 @@ def improved(report: Report, error: BaseException, options: StoreOptions, root: 
     elif isinstance(error, FactNotFoundError) and (agents := _agents_with(options, error.fact_id)):
         named = " or ".join(f"--agent {agent}" for agent in agents)
         report = report._replace(hint=f"it is a fact of the agent {' and of '.join(agents)}: add {named}")
-    return report._replace(hint=_COMMAND.sub(lambda found: _repeated(found, options), report.hint))
+    return report._replace(hint=spelled_out(report.hint, options))
+
+
+def spelled_out(hint: str, options: StoreOptions) -> str:
+    """Returns a hint whose commands have the options that say which memory is meant."""
+    return _COMMAND.sub(lambda found: _repeated(found, options), hint)
 
 
 def _repeated(found: re.Match[str], options: StoreOptions) -> str:
