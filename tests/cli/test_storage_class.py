@@ -99,7 +99,9 @@ def test_a_command_that_changes_memory_can_be_refused(
     assert watched.tree() == before
 
 
-def test_a_migration_is_told(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_is_told_and_its_way_back_says_that_it_is_not(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old = {
         "version": "1.0",
         "lastUpdated": "",
@@ -112,8 +114,14 @@ def test_a_migration_is_told(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) 
     path.write_text(json.dumps(old), "utf-8")
     monkeypatch.setenv("DEERMEM_STORAGE_CLASS", NAME)
     monkeypatch.setattr(Watched, "passed", set())
-    cli.ok("migrate", "--user-id", "default")
+    assert NAME not in cli.ok("migrate", "--user-id", "default").err
     assert Watched.passed == {"after_commit"}
+    Watched.passed.clear()
+    assert (
+        f"{NAME} (DEERMEM_STORAGE_CLASS) is neither"
+        in cli.ok("migrate", "--user-id", "default", "--rollback").err
+    )
+    assert Watched.passed == set()
 
 
 @pytest.mark.parametrize("command", PLAIN)
