@@ -13,14 +13,14 @@ from deermem import ChangeSet, FactDraft, MemoryRepository, Scope, Upsert
 from deermem.maintenance.check import check_store, check_user
 from deermem.maintenance.findings import KINDS, Severity
 from deermem.model.identity import DEFAULT_AGENT, FactId
-from tests.maintenance.check.faults import FAULTS, Fault
+from tests.maintenance.check.faults import FAULTS, PLANTABLE, Fault
 from tests.support.stores import tree
 from tests.support.watched import WatchedFileSystem, call_of
 
 CHECKED_SECONDS = 8
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
+@pytest.mark.parametrize("fault", PLANTABLE, ids=lambda fault: fault.id)
 def test_a_planted_fault_is_found_by_its_kind(root: Path, fault: Fault) -> None:
     assert check_store(MemoryRepository(root)).findings == ()
     fault.plant(root)
@@ -30,7 +30,7 @@ def test_a_planted_fault_is_found_by_its_kind(root: Path, fault: Fault) -> None:
     assert all(each.message and each.severity == KINDS[each.kind] for each in found)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
+@pytest.mark.parametrize("fault", PLANTABLE, ids=lambda fault: fault.id)
 def test_a_check_changes_nothing(root: Path, fault: Fault) -> None:
     (root / "users" / "alice" / ".memory.lock").unlink()
     fault.plant(root)

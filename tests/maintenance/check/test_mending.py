@@ -23,6 +23,7 @@ from tests.maintenance.check.faults import (
     write_old,
 )
 from tests.support.stores import ALICE, CODER, bucket_path, draft, manifest, tree
+from tests.support.systems import needs_modes
 
 USER = UserId.parse("alice")
 SOUND_REVISION = 7
@@ -52,11 +53,17 @@ def test_a_repair_touches_only_what_was_agreed_to(root: Path) -> None:
     ]
 
 
-def test_what_is_set_aside_is_kept_with_its_bytes_and_mode(root: Path) -> None:
+def test_what_is_set_aside_is_kept_with_its_bytes(root: Path) -> None:
     write_old(fact(root, "a"), b"\0\xff broken")
     path = fact(root, "a").relative_to(bucket_path(root)).as_posix()
     done = repair(root)
     assert set_aside(root, done) == {path: b"\0\xff broken"}
+
+
+@needs_modes
+def test_what_is_set_aside_is_read_by_its_owner_alone(root: Path) -> None:
+    write_old(fact(root, "a"), b"\0\xff broken")
+    done = repair(root)
     assert {each.stat().st_mode & 0o077 for each in (root / done.set_aside).iterdir()} == {0}
 
 

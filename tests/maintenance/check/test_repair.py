@@ -12,11 +12,11 @@ from deermem.maintenance.findings import Action, Severity
 from deermem.maintenance.repair import Repaired, repair_user, tighten_way
 from deermem.maintenance.undo import Undone, undo_repair
 from deermem.model.identity import UserId
-from tests.maintenance.check.faults import FAULTS, MANIFEST, Fault
+from tests.maintenance.check.faults import MANIFEST, PLANTABLE, Fault
 from tests.support.stores import ALICE, CODER, manifest, tree
 
 USER = UserId.parse("alice")
-MENDABLE = [fault for fault in FAULTS if fault.mends]
+MENDABLE = [fault for fault in PLANTABLE if fault.mends]
 ALL = {"a", "b", "spare"}
 
 
