@@ -99,6 +99,16 @@ def test_a_command_that_changes_memory_can_be_refused(
     assert watched.tree() == before
 
 
+@pytest.mark.parametrize("command", WRITES)
+def test_a_command_that_may_not_read_has_changed_nothing_if_it_fails(
+    watched: CommandLine, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    before = watched.tree()
+    monkeypatch.setattr(Watched, "refuses", "before_read")
+    result = watched(*command.split())
+    assert result.code == 0 or (result.code == 2 and watched.tree() == before)
+
+
 def test_a_migration_is_told_and_its_way_back_says_that_it_is_not(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
