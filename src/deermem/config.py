@@ -7,7 +7,7 @@ The store itself never looks at the environment: who builds a `MemoryRepository`
 | `DEERMEM_DATA_DIR` | the storage root | `~/.deermem` |
 | `DEERMEM_USER_ID` | the user | `default` |
 | `DEERMEM_LOCK_TIMEOUT` | how long a writer waits for its turn, 1 to 120 seconds | 10 |
-| `DEERMEM_UNDO_DAYS` | how long what a clear, an import or a restore replaced is kept, in days | 7 |
+| `DEERMEM_UNDO_DAYS` | how many days what a clear, an import, a restore or a trim replaced is kept | 7 |
 | `DEERMEM_MANIFEST_FILENAME` | the name of the summary file | `memory.json` |
 | `DEERMEM_MAX_FACTS` and so on | the setting of `DeerMemConfig` with that name | its default |
 

@@ -66,7 +66,7 @@ def test_there_may_be_nothing_to_take_back(cli: CommandLine) -> None:
     cli.add("one")
     result = cli("undo", "--yes")
     assert result.code == 3
-    assert "no clear, import or restore of the user default can be taken back" in result.err
+    assert "no clear, import, restore or trim of the user default can be taken back" in result.err
 
 
 def test_an_import_is_taken_back(cleared: CommandLine) -> None:

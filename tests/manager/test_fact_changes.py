@@ -105,7 +105,7 @@ def test_an_eviction_at_the_cap_is_logged_with_the_ids_and_without_the_text(
     (loser,) = [
         fact["id"] for fact in manager.get_memory(user_id="alice")["facts"] if fact["confidence"] == 0.1
     ]
-    with caplog.at_level(logging.INFO, "deermem.manager"):
+    with caplog.at_level(logging.INFO, "deermem"):
         manager.create_fact("new", "goal", 0.9, user_id="alice")
     assert loser in caplog.text
     assert "fact 0" not in caplog.text

@@ -70,7 +70,12 @@ COMMANDS: Final = (
         "restore.restore",
         "Bring back what `deermem backup` saved: all of it, or the user of --user-id.",
     ),
-    Listed(_OPERATIONS, "undo", "undo.undo", "Take back the user's last clear, import or restore."),
+    Listed(
+        _OPERATIONS,
+        "undo",
+        "undo.undo",
+        "Take back the user's last clear, import, restore or trim to the cap.",
+    ),
     Listed(
         _OPERATIONS, "erase-user", "erase.erase_user", "Remove all that DeerMem keeps of a user, for good."
     ),

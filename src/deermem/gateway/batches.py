@@ -12,7 +12,7 @@ from deermem.gateway.errors import EVICTED, Refusal, invalid
 from deermem.model.changes import ChangeSet, Delete, Unchanged, Upsert
 from deermem.model.fact import MANUAL_SOURCE, Fact, FactDraft, next_fact
 from deermem.model.identity import FactId, Scope
-from deermem.model.plans import facts_over_cap
+from deermem.model.plans import facts_over_cap, with_evictions
 from deermem.model.snapshot import Snapshot
 
 KEY_HEADER: Final = "Idempotency-Key"
@@ -60,9 +60,8 @@ def create_all(snapshot: Snapshot, drafts: Sequence[FactDraft], now: str, max_fa
     evicted = facts_over_cap((*snapshot.facts, *facts), max_facts) if facts else ()
     if any(fact.id not in snapshot.by_id for fact in evicted):
         raise Refusal(409, EVICTED)
-    return ChangeSet(
-        upserts=tuple(Upsert(snapshot.scope.agent, draft) for draft in new), deletes=_deletions(evicted)
-    )
+    added = ChangeSet(upserts=tuple(Upsert(snapshot.scope.agent, draft) for draft in new))
+    return with_evictions(added, snapshot, evicted, max_facts) if evicted else added
 
 
 def delete_all(snapshot: Snapshot, fact_ids: Iterable[str]) -> ChangeSet:

@@ -54,8 +54,8 @@ class Changes:
         """Deletes everything of the user or, of a custom agent, its facts."""
         if self.scope.agent == DEFAULT_AGENT:
             empty = SummaryPatch.replace_all(NO_MANIFEST.summaries)
-            return self._apply(lambda _: ChangeSet(clear_all=True, summaries=empty))
-        return self._apply(lambda _: ChangeSet(clears=frozenset([self.scope.agent])))
+            return self._apply(lambda _: ChangeSet(clear_all=True, summaries=empty, keeps="clear"))
+        return self._apply(lambda _: ChangeSet(clears=frozenset([self.scope.agent]), keeps="clear"))
 
     def import_document(self, document: Mapping[str, Any]) -> int:
         """Sets the summaries and the facts to those of a document; the cap keeps the best."""

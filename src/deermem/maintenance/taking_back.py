@@ -1,4 +1,4 @@
-"""Taking back a user's last clear, import or restore: a transaction that is made of its safety copy."""
+"""Taking back a user's last clear, import, restore or trim: a transaction that is made of its safety copy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def plan_undo(repository: MemoryRepository, user: UserId) -> Undo | None:
 
 
 def undo(repository: MemoryRepository, user: UserId, revision: int | None = None) -> tuple[Undo, int] | None:
-    """Takes back the user's last clear, import or restore, in one transaction.
+    """Takes back the user's last clear, import, restore or trim to the cap, in one transaction.
 
     Args:
         repository: The store.

@@ -131,7 +131,7 @@ class DeerMem(ManagerCore):
             kept, left_out = identified[: self.config.max_facts], identified[self.config.max_facts :]
             repository.snapshot(scope)  # what can fail fails before the commit
             delta = repository.replace_all(scope, kept, summaries)
-            self._tell_evicted(scope, delta, [draft.id for draft in left_out])
+            self._tell_left_out(scope, delta, [draft.id for draft in left_out])
             return snapshot_document(repository.snapshot_since(scope, delta.revision))
 
     def clear_memory(self, *, user_id: str | None = None, agent_name: str | None = None) -> Document:
@@ -162,7 +162,6 @@ class DeerMem(ManagerCore):
             scope = Scope.of(user_id, agent_name)
             draft = FactDraft(content, category=category, confidence=confidence, source=MANUAL_SOURCE)
             delta, fact_id = repository.create_fact(scope, draft, max_facts=self.config.max_facts)
-            self._tell_evicted(scope, delta, [key[1] for key in delta.deleted])
             return snapshot_document(repository.snapshot_since(scope, delta.revision)), fact_id
 
     def update_fact(
@@ -210,7 +209,7 @@ class DeerMem(ManagerCore):
         categories = frozenset(config.guaranteed_categories)
         return ContextBudget(config.max_injection_tokens, categories, config.guaranteed_token_budget)
 
-    def _tell_evicted(self, scope: Scope, delta: Delta, fact_ids: Sequence[str | None]) -> None:
+    def _tell_left_out(self, scope: Scope, delta: Delta, fact_ids: Sequence[str | None]) -> None:
         if fact_ids:
             more = len(fact_ids) - _TOLD_IDS
             _log.info(

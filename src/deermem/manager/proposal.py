@@ -19,6 +19,7 @@ from deermem.errors import InvalidInputError
 from deermem.model.changes import ChangeSet, Delete, Unchanged, Upsert
 from deermem.model.fact import Fact, FactDraft, Source
 from deermem.model.identity import FactId, is_fact_id
+from deermem.model.plans import with_evictions
 from deermem.model.snapshot import Snapshot
 from deermem.model.summaries import SECTIONS, SummaryPatch
 
@@ -120,17 +121,19 @@ def changes_of(proposal: Proposal, snapshot: Snapshot, admission: Admission) -> 
     evicted = _evicted(outcome, admission.max_facts) if added else set()
     agent = snapshot.scope.agent
     changed = {fact_id: draft for fact_id, draft in updated.items() if fact_id not in evicted}
-    gone = sorted((removed | evicted) - added.keys())
-    return ChangeSet(
+    proposed = ChangeSet(
         upserts=(
             *(Upsert(agent, draft, Unchanged(snapshot.by_id[FactId(key)])) for key, draft in changed.items()),
             *(Upsert(agent, draft) for fact_id, draft in added.items() if fact_id not in evicted),
         ),
         deletes=tuple(
-            Delete(agent, FactId(fact_id), Unchanged(snapshot.by_id[FactId(fact_id)])) for fact_id in gone
+            Delete(agent, FactId(fact_id), Unchanged(snapshot.by_id[FactId(fact_id)]))
+            for fact_id in sorted(removed)
         ),
         summaries=proposal.summaries if proposal.summaries.sections else None,
     )
+    gone = [snapshot.by_id[FactId(fact_id)] for fact_id in sorted(evicted - added.keys())]
+    return with_evictions(proposed, snapshot, gone, admission.max_facts) if gone else proposed
 
 
 def _admitted(

@@ -50,6 +50,9 @@ ABSENT: Final = Absent()
 
 FactKey = tuple[AgentName, FactId]
 
+# The operation that brings a memory down to its cap.
+TRIM: Final = "trim"
+
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
@@ -108,7 +111,9 @@ class ChangeSet:
     `least_revision` makes a commit of any change set, at this manifest revision or a later one: so
     no revision comes back that was seen before `memory.json` was lost or replaced.
     `fences_all` refuses, as a clear of everything does, what was based on an earlier revision.
-    `keeps` names an operation that can be taken back: what it replaces is kept in a safety copy.
+    `evicts` tells which facts among the deletes a cap takes.
+    `keeps` names an operation that can be taken back: what it replaces is kept in a safety copy; of a
+    `TRIM`, what it deletes.
     `undoes` is the file name of the safety copy that this takes back, and removes.
     """
 
@@ -122,6 +127,7 @@ class ChangeSet:
     may_rebase: bool = False
     least_revision: int = 0
     fences_all: bool = False
+    evicts: tuple[FactKey, ...] = ()
     keeps: str = ""
     undoes: str = ""
 

@@ -7,9 +7,10 @@ and never replayed on a newer one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from deermem.errors import DuplicateFact, FactNotFoundError
-from deermem.model.changes import ANYTHING, ChangeSet, Delete, Unchanged, Upsert
+from deermem.model.changes import ANYTHING, TRIM, ChangeSet, Delete, Unchanged, Upsert
 from deermem.model.fact import Fact, FactDraft, Source, next_fact
 from deermem.model.identity import FactId
 from deermem.model.snapshot import Snapshot
@@ -30,6 +31,23 @@ def facts_over_cap(facts: Iterable[Fact], max_facts: int) -> tuple[Fact, ...]:
 def trim(snapshot: Snapshot, max_facts: int) -> ChangeSet:
     """Deletes what the cap evicts."""
     return ChangeSet(deletes=_deletions(facts_over_cap(snapshot.facts, max_facts)))
+
+
+def with_evictions(
+    changes: ChangeSet, snapshot: Snapshot, evicted: Iterable[Fact], max_facts: int
+) -> ChangeSet:
+    """Returns a change set that also deletes what a cap evicts.
+
+    A memory that held more than its cap, since another program or another setting filled it, loses more
+    than comes. Who adds one fact does not expect that, so it can be taken back.
+    """
+    deletes = _deletions(evicted)
+    return replace(
+        changes,
+        deletes=(*changes.deletes, *deletes),
+        evicts=tuple(delete.key for delete in deletes),
+        keeps=TRIM if len(snapshot.facts) > max_facts else changes.keeps,
+    )
 
 
 def find_duplicate(snapshot: Snapshot, content: str) -> Fact | None:
@@ -54,10 +72,8 @@ def create(snapshot: Snapshot, draft: FactDraft, now: str, max_facts: int | None
         return ChangeSet(upserts=(upsert,))
     new = next_fact(draft, snapshot.scope, now, None)
     evicted = facts_over_cap((*snapshot.facts, new), max_facts)
-    return ChangeSet(
-        upserts=() if new in evicted else (upsert,),
-        deletes=_deletions(fact for fact in evicted if fact is not new),
-    )
+    added = ChangeSet(upserts=() if new in evicted else (upsert,))
+    return with_evictions(added, snapshot, (fact for fact in evicted if fact is not new), max_facts)
 
 
 def consolidate(snapshot: Snapshot, fact_ids: Iterable[FactId], draft: FactDraft) -> ChangeSet:

@@ -25,8 +25,8 @@ class MemoryRepository(Reads, SetOperations, Migrations):
         cache_bytes: How much of what was read is kept, as an estimate in bytes; 0 keeps nothing.
         retrieval_adapter: A search index, or its entry point or dotted path.
         strict_user_scope: Refuse `user_id=None`, the one user of a store without users.
-        undo_days: How long it is kept what a clear, an import or a restore replaced, so that it can be
-            taken back; 0 keeps nothing.
+        undo_days: How long it is kept what a clear, an import, a restore or a trim to the cap replaced, so
+            that it can be taken back; 0 keeps nothing.
 
     Raises:
         InvalidInputError: The root is a file, or a setting breaks its rule.

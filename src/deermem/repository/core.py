@@ -16,6 +16,7 @@ from deermem.model.fact import FactDraft
 from deermem.model.identity import FactId, Scope, UserId
 from deermem.model.manifest import NO_MANIFEST
 from deermem.model.snapshot import Snapshot
+from deermem.repository.evictions import tell_evicted
 from deermem.repository.seams import Seams, check_passed
 from deermem.search.indexer import Indexer
 from deermem.search.port import RetrievalAdapter
@@ -136,11 +137,17 @@ class RepositoryCore(Seams):
             decide: Says what to change; it runs under the lock, perhaps several times.
             supersedes: Whether nothing that is stored will be left, as `Engine.commit` has it.
         """
+        changes = ChangeSet()
 
         def passed(view: View) -> ChangeSet:
-            return self._passed(user, decide(view), view)
+            nonlocal changes
+            changes = self._passed(user, decide(view), view)
+            return changes
 
-        return self._announce(user, self.engine.commit(self._allowed(user), passed, supersedes=supersedes))
+        delta = self._announce(user, self.engine.commit(self._allowed(user), passed, supersedes=supersedes))
+        if changes.evicts:
+            tell_evicted(user, changes, delta.revision, kept_days=self.engine.undo_days)
+        return delta
 
     def close(self) -> None:
         """Forgets what is cached and closes the retrieval adapter."""

@@ -37,7 +37,7 @@ class BucketAccess:
         lock_timeout: How long a writer waits for its turn, in seconds.
         manifest_name: The name of the summary file.
         cache_bytes: How much of what was read is kept, as an estimate in bytes.
-        undo_days: How long it is kept what a clear, an import or a restore replaced; 0 keeps nothing.
+        undo_days: Days for which what a clear, an import, a restore or a trim replaced is kept; 0 for never.
     """
 
     def __init__(
@@ -71,6 +71,8 @@ class BucketAccess:
         self.stamps = Stamps(clock, new_token)
         self.manifest_name = check_manifest_name(manifest_name)
         self.on_migrated: Callable[[UserId, Committed], object] = lambda _user, _committed: None
+        # What only looks sets this aside: then files of version 1 raise `LegacyFormat` and stay.
+        self.migrates = True
 
     def now(self) -> str:
         """Returns the time as it is stored."""

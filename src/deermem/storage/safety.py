@@ -22,6 +22,7 @@ from deermem.format.safety_json import (
     revision_in,
     undone_name,
 )
+from deermem.model.changes import TRIM
 from deermem.model.manifest import Manifest
 from deermem.model.timestamps import parse_timestamp
 from deermem.storage.bucket import Bucket
@@ -65,7 +66,7 @@ def keep_aside(
 
     Args:
         bucket: The user's bucket.
-        operation: What the transaction is: `clear`, `import`, `restore`.
+        operation: What the transaction is: `clear`, `import`, `restore`, `trim`.
         manifests: The manifest before and after it.
         files: What it writes.
         deletes: What it removes.
@@ -74,6 +75,8 @@ def keep_aside(
     """
     expired = tuple((SAFETY, name) for name in _expired(bucket, now, days))
     before, after = manifests
+    if operation == TRIM:  # what else the transaction did stays when the facts come back
+        before, files = after, ()
     written = tuple(KeptFile(parts, data) for parts, data in files if parts[0] == AGENTS)
     paths = dict.fromkeys((*(file.parts for file in written), *deletes))
     kept = tuple(_read(bucket, (parts for parts in paths if parts[0] == AGENTS))) if days else ()

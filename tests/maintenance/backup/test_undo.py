@@ -1,4 +1,4 @@
-"""An undo takes back the last clear, import or restore, and leaves alone what was changed since."""
+"""An undo takes back the last clear, import, restore or trim, and leaves alone what was changed since."""
 
 from __future__ import annotations
 
