@@ -8,6 +8,7 @@ from typing import Final
 
 from deermem.cli.exits import UsageError
 from deermem.cli.survey import survey_users
+from deermem.cli.version_one import only_looking
 from deermem.errors import DeerMemError
 from deermem.model.identity import DEFAULT_AGENT, AgentName, FactId, Scope, UserId
 from deermem.repository import MemoryRepository
@@ -47,7 +48,8 @@ def nothing_of(repository: MemoryRepository, user: UserId, agent: AgentName | No
     if not os.path.isdir(root):
         return f"nothing is stored at {root}"
     try:
-        counts = _counts(repository, user)
+        with only_looking(repository):
+            counts = _counts(repository, user)
         if sum(counts.values()) if agent is None else counts.get(agent):
             return ""
         others = [name for name, count in counts.items() if count]
@@ -69,7 +71,8 @@ def agents_with(repository: MemoryRepository, user: UserId, fact_id: FactId) -> 
 
     bucket = os.path.join(repository.storage_root, *bucket_parts(user))
     try:
-        agents = repository.list_agents(user.raw)
+        with only_looking(repository):
+            agents = repository.list_agents(user.raw)
     except (DeerMemError, OSError):
         return []
     return [agent for agent in agents if os.path.lexists(os.path.join(bucket, *fact_parts(agent, fact_id)))]

@@ -14,6 +14,7 @@ from deermem.cli.exits import UsageError
 from deermem.cli.numbers import whole_number
 from deermem.cli.options import ScopeOptions, with_options
 from deermem.cli.output import one_line, write
+from deermem.cli.version_one import only_looking
 
 if TYPE_CHECKING:
     from deermem.model.identity import AgentName, UserId
@@ -84,20 +85,30 @@ def clear(
     options.out.hint(hint)
 
 
-def _survey(repository: MemoryRepository, user: UserId, agent: AgentName | None) -> tuple[int, list[str]]:
-    """Returns how many facts there are to clear, and the files of those that cannot be read."""
+def _survey(
+    repository: MemoryRepository, user: UserId, agent: AgentName | None
+) -> tuple[int | None, list[str]]:
+    """Returns how many facts there are to clear, and the files of those that cannot be read.
+
+    Facts of version 1 are not counted: `None`. To do so would be to migrate them before the answer.
+    """
+    from deermem.errors import LegacyFormat
     from deermem.model.identity import Scope
 
     count = 0
     unread: list[str] = []
-    for each in repository.list_agents(user.raw) if agent is None else (agent,):
-        snapshot, problems = repository.readable_snapshot(Scope(user, each))
-        count += len(snapshot.facts) + len(problems)
-        unread += [f"{repository.storage_root}/{problem.path}" for problem in problems]
+    try:
+        with only_looking(repository):
+            for each in repository.list_agents(user.raw) if agent is None else (agent,):
+                snapshot, problems = repository.readable_snapshot(Scope(user, each))
+                count += len(snapshot.facts) + len(problems)
+                unread += [f"{repository.storage_root}/{problem.path}" for problem in problems]
+    except LegacyFormat:
+        return None, unread
     return count, unread
 
 
-def _ask(user: UserId, agent: AgentName | None, count: int, unread: Sequence[str]) -> None:
+def _ask(user: UserId, agent: AgentName | None, count: int | None, unread: Sequence[str]) -> None:
     """Returns if a person says yes.
 
     Raises:
@@ -109,7 +120,8 @@ def _ask(user: UserId, agent: AgentName | None, count: int, unread: Sequence[str
     for path in unread:
         write(sys.stderr, f"Cannot be read, and goes too: {one_line(path)}\n")
     what = "and the summaries " if agent is None else f"of the agent {agent} "
-    confirmed(f"Delete {_facts(count)} {what}of the user {user}?", hint)
+    facts = "all facts, of version 1 and not counted," if count is None else _facts(count)
+    confirmed(f"Delete {facts} {what}of the user {user}?", hint)
 
 
 def _facts(count: int) -> str:

@@ -18,6 +18,7 @@ from deermem.errors import (
     FactConflict,
     FactNotFoundError,
     InvalidInputError,
+    LegacyFormat,
     LockTimeout,
     MemoryConflictError,
     MemoryCorruptionError,
@@ -135,6 +136,7 @@ _FIELD_HINTS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _MEND: Final = "nothing was changed; mend the file, or see with `deermem check` what a repair would do"
+NOT_MIGRATED: Final = "is of version 1, not migrated yet"
 _DISK_HINTS: Final[Mapping[int, str]] = MappingProxyType(
     {
         errno.ENOSPC: "make room, and run it again",
@@ -212,6 +214,11 @@ _TABLE: Final[Mapping[type[BaseException], _Row]] = MappingProxyType(
         Corruption: _Row(ExitCode.CORRUPT, lambda error: error.hint or _MEND, _told_of_file),
         UnsupportedFormat: _Row(
             ExitCode.CORRUPT, "nothing was changed; use the release that wrote the file", _told_of_file
+        ),
+        LegacyFormat: _Row(
+            ExitCode.CORRUPT,
+            "nothing was changed; `deermem migrate` makes it version 2",
+            lambda error, root: f"{error.path if root is None else f'{root}/{error.path}'} {NOT_MIGRATED}",
         ),
         MigrationError: _Row(ExitCode.CORRUPT, "the source was kept", _told_of_file),
         ArchiveError: _Row(ExitCode.CORRUPT, "nothing of it was written; use another backup"),

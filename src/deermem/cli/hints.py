@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _COMMAND: Final = re.compile(r"`deermem (\w+)([^`]*)`")
 # What a command in a hint needs to mean the same memory; --help needs nothing.
 _OF_USER: Final = frozenset(["check", "clear", "get", "list", "search", "status", "update"])
+# This one wants its user named, whoever else is the default.
+_NAMES_USER: Final = frozenset(["migrate"])
 _OF_AGENT: Final = frozenset(["get", "list", "search", "update"])
 
 
@@ -42,9 +44,15 @@ def spelled_out(hint: str, options: StoreOptions) -> str:
 def _repeated(found: re.Match[str], options: StoreOptions) -> str:
     """Returns a command of a hint with the options that say which memory is meant."""
     from deermem.cli.options import ScopeOptions, UserOptions
+    from deermem.cli.version_one import option_of
+    from deermem.model.identity import UserId
 
     name, rest = found.groups()
     given: list[str] = []
+    if name in _NAMES_USER and isinstance(options, UserOptions) and not rest:
+        given += [option_of(UserId.parse(options.user))]
+        given += [] if options.storage_path is None else ["--storage-path", shlex.quote(options.storage_path)]
+        return f"`deermem {name} {' '.join(given)}`"
     if name in _OF_USER and "--help" not in rest:
         if isinstance(options, ScopeOptions) and name in _OF_AGENT and options.agent and "--a" not in rest:
             given += ["--agent", options.agent]

@@ -86,7 +86,8 @@ def migrate(
         adopt_lead_agent=adopt_lead_agent,
         jobs=jobs,
     )
-    with options.plain_repository(writes=not dry_run) if rollback else options.repository() as repository:
+    opened = options.plain_repository(writes=not dry_run) if rollback else options.repository(tells=False)
+    with opened as repository:
         require_root(repository)
         account = Account(request, repository.storage_root)
         if options.as_json:

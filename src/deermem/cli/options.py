@@ -87,14 +87,25 @@ class StoreOptions:
         """The class that the environment names for the store; empty means `MemoryRepository` itself."""
         return os.environ.get(STORAGE_CLASS, "")
 
-    def repository(self) -> MemoryRepository:
+    def repository(self, *, tells: bool = True) -> MemoryRepository:
         """Opens the store with the class that the environment names, so that a command passes its seams.
 
         Nothing is written.
 
+        Args:
+            tells: Whether a person is told of memory of version 1 that a read or a write migrates.
+
         Raises:
             InvalidInputError: The class cannot be used.
         """
+        from deermem.cli.version_one import tell_of_migrations
+
+        repository = self._repository()
+        if tells:
+            tell_of_migrations(repository, self.out)
+        return repository
+
+    def _repository(self) -> MemoryRepository:
         if not self.storage_class:
             return self.plain_repository()
         from deermem.asgi.naming import told_by_variable

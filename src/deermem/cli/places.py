@@ -54,13 +54,21 @@ def path(
 
 
 def _path_of_fact(options: ScopeOptions, fact_id: str) -> str:
-    """Returns where a fact's file is, also of one that cannot be read."""
+    """Returns where a fact's file is, also of one that cannot be read.
+
+    Raises:
+        FactNotFoundError: There is none.
+        LegacyFormat: There is none yet: the fact may be in a file of version 1.
+    """
     from deermem.errors import FactNotFoundError
     from deermem.format.layout import bucket_parts, fact_parts
+    from deermem.migration.looking import refuse_version_one
     from deermem.model.identity import parse_fact_id
 
     scope, wanted = options.scope, parse_fact_id(fact_id)
     found = os.path.join(options.storage_root, *bucket_parts(scope.user), *fact_parts(scope.agent, wanted))
-    if not os.path.lexists(found):
-        raise FactNotFoundError(wanted)
-    return found
+    if os.path.lexists(found):
+        return found
+    with options.plain_repository() as repository:
+        refuse_version_one(repository, scope)
+    raise FactNotFoundError(wanted)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deermem.cli.exits import UsageError, report_of
+from deermem.cli.exits import NOT_MIGRATED, UsageError, report_of
 from deermem.cli.options import UserOptions, with_options
 from deermem.cli.output import one_line
 
@@ -55,6 +55,7 @@ def status(
         dict.fromkeys([*root.problems, *(problem for each in memories for problem in each.problems)])
     )
     warnings = [*root.warnings, *(warning for each in memories for warning in each.warnings)]
+    warnings += _told_of_version_one(memories)
     document: dict[str, Any] = {
         **root.document(),
         **({"storageClass": options.storage_class} if options.storage_class else {}),
@@ -77,6 +78,16 @@ def status(
     if not (root.exists or root.problems):
         options.out.note("Nothing is stored yet: `deermem add` or `deermem init` makes the storage root.")
     options.out.exit_if(problems)
+
+
+def _told_of_version_one(memories: Sequence[Memory]) -> list[str]:
+    """Says which users are not migrated, and how that is done; one sentence for many."""
+    from deermem.cli.version_one import how_to_migrate
+
+    waiting = [each for each in memories if each.version_one]
+    if len(waiting) > 1:
+        return [f"{len(waiting)} users are of version 1, not migrated yet: `deermem migrate --all-users`"]
+    return [f"{each.version_one[0]} {NOT_MIGRATED}: {how_to_migrate(each.user)}" for each in waiting]
 
 
 def _root_rows(root: Root, users: Sequence[UserId] | None) -> list[tuple[str, str]]:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deermem.cli.exits import ExitCode, Report, report_of
+from deermem.cli.version_one import only_looking
 from deermem.errors import DeerMemError
 from deermem.format.layout import DEFAULT_MANIFEST, JOURNAL, bucket_parts
+from deermem.migration.looking import look_at_waiting, version_one_files
 from deermem.model.identity import AgentName, Scope, UserId
 from deermem.repository import MemoryRepository
 from deermem.storage.filesystem.probe import ProbeReport, probe
@@ -63,7 +65,8 @@ class Root:
 class Memory:
     """Describes what is stored of one user; `agents` counts the facts of each.
 
-    `None` stands for what could not be read. It must never pass for nothing.
+    `None` stands for what could not be read. It must never pass for nothing. `version_one` are the files that
+    are still to be migrated.
     """
 
     user: UserId
@@ -71,6 +74,7 @@ class Memory:
     last_updated: str = ""
     agents: dict[str, int | None] = field(default_factory=dict)
     journal: str = "unknown"
+    version_one: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list)
     problems: list[Report] = field(default_factory=list)
 
@@ -94,6 +98,7 @@ class Memory:
                 for name, count in self.agents.items()
             ],
             "journal": self.journal,
+            "versionOneFiles": list(self.version_one) or None,
         }
         return {key: value for key, value in document.items() if value is not None}
 
@@ -127,6 +132,29 @@ def noted(problems: list[Report], root: str) -> Iterator[None]:
             problems.append(report)
 
 
+def _count_facts(repository: MemoryRepository, memory: Memory) -> None:
+    root, user = repository.storage_root, memory.user
+    memory.agents = dict.fromkeys(repository.list_agents(user.raw))
+    for agent in memory.agents:
+        with noted(memory.problems, root):
+            snapshot, problems = repository.readable_snapshot(Scope(user, AgentName(agent)))
+            memory.agents[agent] = len(snapshot.facts)
+            memory.problems += [report_of(problem, root) for problem in problems]
+    # Last, since reading facts completes an interrupted transaction, and with it comes a new revision.
+    manifest = repository.get_manifest(user.raw)
+    memory.revision, memory.last_updated = manifest.revision, manifest.last_updated
+
+
+def _count_version_one(repository: MemoryRepository, memory: Memory) -> None:
+    """Counts what a user would have once migrated.
+
+    Raises:
+        DeerMemError: What stops the migration, and so every read.
+    """
+    waiting = look_at_waiting(repository, memory.user)
+    memory.revision, memory.agents = waiting.revision, dict(waiting.agents)
+
+
 def survey_users(repository: MemoryRepository) -> list[UserId]:
     """Returns every user, by bucket; the memory without a user comes first, if there is one."""
     named = [UserId(bucket, bucket) for bucket in repository.list_users()]
@@ -145,15 +173,9 @@ def survey_user(repository: MemoryRepository, user: UserId) -> Memory:
     journal = os.path.join(bucket, JOURNAL)
     interrupted = os.path.lexists(journal)
     with noted(memory.problems, root):
-        memory.agents = dict.fromkeys(repository.list_agents(user.raw))
-        for agent in memory.agents:
-            with noted(memory.problems, root):
-                snapshot, problems = repository.readable_snapshot(Scope(user, AgentName(agent)))
-                memory.agents[agent] = len(snapshot.facts)
-                memory.problems += [report_of(problem, root) for problem in problems]
-        # Last, since reading facts completes an interrupted transaction, and with it comes a new revision.
-        manifest = repository.get_manifest(user.raw)
-        memory.revision, memory.last_updated = manifest.revision, manifest.last_updated
+        memory.version_one = version_one_files(repository, user)
+    with noted(memory.problems, root), only_looking(repository):
+        (_count_version_one if memory.version_one else _count_facts)(repository, memory)
     if interrupted:
         memory.journal = "present" if os.path.lexists(journal) else "completed"
     elif memory.revision is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -15,6 +16,7 @@ from deermem.cli.options import ScopeOptions, with_options
 from deermem.cli.outfile import given_file, result_file
 from deermem.cli.output import is_terminal, json_text
 from deermem.cli.texts import STANDARD_INPUT
+from deermem.cli.version_one import only_looking
 
 if TYPE_CHECKING:
     from deermem.model.fact import FactDraft
@@ -105,7 +107,8 @@ def import_document(
     with options.repository() as repository:
         scope = options.scope
         identified = [each if each.id else each.with_id(repository.new_fact_id()) for each in drafts]
-        snapshot = repository.snapshot(scope)
+        with nullcontext() if yes and not dry_run else only_looking(repository):
+            snapshot = repository.snapshot(scope)
         balance = Balance.of(snapshot, identified)
         if dry_run:
             _show(options, snapshot.revision, balance, done=False)

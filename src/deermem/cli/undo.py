@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from deermem.cli.asking import confirmed
 from deermem.cli.exits import ExitCode, Report
 from deermem.cli.options import UserOptions, with_options
+from deermem.cli.version_one import only_looking
 
 if TYPE_CHECKING:
     from deermem.maintenance.taking_back import Undo
@@ -32,7 +34,8 @@ def undo(
 
     user = UserId.parse(options.user)
     with options.repository() as repository:
-        planned = plan_undo(repository, user)
+        with nullcontext() if yes and not dry_run else only_looking(repository):
+            planned = plan_undo(repository, user)
         if planned is None:
             raise _nothing(options, user)
         if dry_run:

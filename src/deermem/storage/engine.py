@@ -75,6 +75,8 @@ class Engine(BucketAccess):
                     if bucket.journal_is_there():
                         break
             except LegacyFormat:
+                if not self.migrates:
+                    raise
                 break
             except (OSError, Corruption) as error:
                 if paused >= patience(error):

@@ -12,6 +12,7 @@ from deermem.format.journal_json import Parts
 from deermem.format.layout import LOCK
 from deermem.model.changes import ChangeSet
 from deermem.model.identity import AgentName
+from deermem.model.manifest import MANIFEST_VERSION
 from deermem.storage.bucket import Bucket, ManifestImage
 from deermem.storage.cache import SnapshotCache
 from deermem.storage.copies import NOTHING, Superseded
@@ -34,6 +35,7 @@ T = TypeVar("T")
 class _Engine(Protocol):
     cache: SnapshotCache
     stamps: Stamps
+    migrates: bool
 
     def apply(
         self,
@@ -83,7 +85,7 @@ class Transaction:
             try:
                 return work(self.view)
             except LegacyFormat as legacy:
-                if legacy.agent is None:
+                if legacy.agent is None or not self._engine.migrates:
                     raise
                 self.migrate([AgentName(legacy.agent)])
 
@@ -113,9 +115,16 @@ class Transaction:
         return self._engine.apply(self.bucket, self.view.image, changes, superseded)
 
     def migrate_user(self) -> None:
-        """Migrates the user's `memory.json`, if it is of version 1."""
-        if self.user_source is not None:
-            self.migrate(())
+        """Migrates the user's `memory.json`, if it is of version 1.
+
+        Raises:
+            LegacyFormat: It is, and the engine does not migrate.
+        """
+        if self.user_source is None:
+            return
+        if not self._engine.migrates:
+            raise LegacyFormat(self.bucket.path_of(self.user_source.parts), "1.0", MANIFEST_VERSION)
+        self.migrate(())
 
     def plan_migration(self, agents: Iterable[AgentName]) -> MigrationPlan:
         """Says what migrating the user's `memory.json` and the files of these agents would change."""
