@@ -20,13 +20,13 @@ from deermem.maintenance.archive import (
     decode_header,
     encode_index,
     encode_manifest,
-    folded,
     index_name,
     is_own_file,
     may_be_referred_to,
     member_name,
     parse_name,
 )
+from deermem.maintenance.archive_names import MemberNames
 from deermem.maintenance.archive_reader import Member, read_members
 from deermem.model.identity import DEFAULT_AGENT, Scope, UserId, stored_agent_name
 
@@ -118,8 +118,7 @@ class _Contents:
     def _start(self) -> None:
         self._bucket: str | None = None
         self._files: dict[Parts, Entry] = {}
-        self._names: set[str] = set()
-        self._folders: set[str] = set()
+        self._names = MemberNames()
         self._loose: set[Parts] = set()
         self._referred: set[Parts] = set()
         self._revision: int | None = None
@@ -138,20 +137,12 @@ class _Contents:
             if not may_be_referred_to(parts):
                 raise ArchiveError(member.name, "is no file of a memory")
             self._loose.add(parts)
-        self._refuse_twin(member.name, parts)
+        objection = self._names.objection(parts)
+        if objection:
+            raise ArchiveError(member.name, objection)
         self._look_into(parts, member)
         self._files[parts] = Entry.of(member.name, member.data)
         return ArchivedFile(bucket, parts, member.data)
-
-    def _refuse_twin(self, name: str, parts: Parts) -> None:
-        """Refuses names that are one on some file system, and a file in the place of a directory."""
-        levels = [folded("/".join(parts[:depth])) for depth in range(1, len(parts) + 1)]
-        if levels[-1] in self._names:
-            raise ArchiveError(name, "is there twice, or differs only in case from another")
-        if levels[-1] in self._folders or not self._names.isdisjoint(levels[:-1]):
-            raise ArchiveError(name, "is a file and a directory at once")
-        self._names.add(levels[-1])
-        self._folders.update(levels[:-1])
 
     def _look_into(self, parts: Parts, member: Member) -> None:
         """Takes the revision, and which other files a document of version 1 refers to."""

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
-from deermem.errors import Corruption, UnsupportedFormat
+from deermem.errors import Corruption, LegacyFormat, UnsupportedFormat
 from deermem.format.fact_markdown import decode_fact
 from deermem.format.layout import parse_fact_parts
+from deermem.format.manifest_json import decode_manifest
 from deermem.maintenance.archive import Header, member_name
 from deermem.maintenance.archive_contents import ArchivedFile, ArchivedUser, read_header, walk
 from deermem.maintenance.archive_writer import ArchiveWriter
@@ -22,7 +23,7 @@ MAX_PROBLEMS: Final = 1_000
 
 @dataclass(slots=True)
 class Verification:
-    """Reports what an archive holds, and the facts in it that cannot be read."""
+    """Reports what an archive holds, and the files in it that cannot be read."""
 
     header: Header
     users: list[SavedUser] = field(default_factory=list)
@@ -77,23 +78,35 @@ def verify(stream: BinaryIO) -> Verification:
         if isinstance(item, ArchivedUser):
             report.users.append(SavedUser(item.entry.user, item.entry.revision, item.entry.files))
             report.problems += without_manifest(item.bucket, report.header.manifest_name, item.files)
-        elif isinstance(item, ArchivedFile) and parse_fact_parts(item.parts) is not None:
-            problem = fact_problem(item)
+        elif isinstance(item, ArchivedFile):
+            problem = problem_of(item, report.header.manifest_name)
             if problem is None:
-                report.facts += 1
+                report.facts += parse_fact_parts(item.parts) is not None
             elif len(report.problems) < MAX_PROBLEMS:
                 report.problems.append(problem)
     return report
 
 
-def fact_problem(file: ArchivedFile) -> Corruption | UnsupportedFormat | None:
-    """Returns what is wrong with a file that is a fact's; nothing for any other file."""
+def problem_of(file: ArchivedFile, manifest_name: str) -> Corruption | UnsupportedFormat | None:
+    """Returns what is wrong with a file that is a fact's or the summaries'; nothing for any other file."""
     key = parse_fact_parts(file.parts)
+    if file.parts == (manifest_name,):
+        return _manifest_problem(file)
     if key is None:
         return None
     scope = Scope(UserId(file.bucket, file.bucket), key[0])
     try:
         decode_fact(file.data, path=member_name(file.bucket, file.parts), scope=scope, fact_id=key[1])
+    except (Corruption, UnsupportedFormat) as error:
+        return error
+    return None
+
+
+def _manifest_problem(file: ArchivedFile) -> Corruption | UnsupportedFormat | None:
+    try:
+        decode_manifest(file.data, file.name)
+    except LegacyFormat:
+        return None  # it is migrated where it is read
     except (Corruption, UnsupportedFormat) as error:
         return error
     return None

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from typing import BinaryIO, Final, NamedTuple
 
 from deermem.errors import ArchiveError, Corruption, InvalidInputError, RestoreConflict, UnsupportedFormat
-from deermem.maintenance.archive import Header, Parts, UserEntry, is_agents_own, member_name
+from deermem.maintenance.archive import Entry, Header, Parts, UserEntry, is_agents_own, member_name
 from deermem.maintenance.archive_contents import ArchivedFile, ArchivedUser, read_header, walk
-from deermem.maintenance.backup import MAX_PROBLEMS, fact_problem
+from deermem.maintenance.backup import MAX_PROBLEMS, problem_of
 from deermem.maintenance.bucket_files import list_files, read_file
 from deermem.maintenance.placing import Placing, empty_bucket
 from deermem.maintenance.replacing import Replacement, put_beside
 from deermem.maintenance.saving import complete, without_manifest
 from deermem.repository import MemoryRepository
+from deermem.storage.bucket import Bucket
 from deermem.storage.engine import Engine
 from deermem.storage.erasures import erased_at
 
@@ -116,7 +117,7 @@ def plan_restore(
         if isinstance(item, Header) or not selection.has(item.bucket):
             continue
         if isinstance(item, ArchivedFile):
-            problem = fact_problem(item)
+            problem = problem_of(item, engine.manifest_name)
             if problem is not None:
                 unreadable = unreadable or problem
                 plan.problems += [problem] if len(plan.problems) < MAX_PROBLEMS else []
@@ -196,16 +197,21 @@ def _compared(engine: Engine, archived: ArchivedUser, selection: Selection) -> F
                 complete(engine, bucket)
         wanted = {parts: entry for parts, entry in archived.files.items() if not is_agents_own(parts)}
         found = list_files(bucket, with_agents=False)
-        for parts in found:
-            data = read_file(bucket, parts)
-            entry = wanted.get(parts)
-            if data is None or entry is None or sha256(data).hexdigest() != entry.sha256:
-                return Fate.REPLACE
+        if not all(_is_that(bucket, parts, wanted.get(parts)) for parts in found):
+            return Fate.REPLACE
         if len(found) < len(wanted):
             return Fate.REPLACE if (bucket.manifest_name,) in found else Fate.RESTORE
         host = [parts for parts in archived.files if is_agents_own(parts) and selection.takes(parts)]
         lacking = any(read_file(bucket, parts) is None for parts in host)
     return Fate.RESTORE if lacking else Fate.THERE
+
+
+def _is_that(bucket: Bucket, parts: Parts, entry: Entry | None) -> bool:
+    """Tells whether the file that is there is the archive's; what is no file, or too large, is not."""
+    with suppress(Corruption):
+        data = read_file(bucket, parts)
+        return data is not None and entry is not None and sha256(data).hexdigest() == entry.sha256
+    return False
 
 
 def restore(

@@ -8,10 +8,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from deermem.errors import Corruption, DeerMemError, LegacyFormat, LockTimeout
+from deermem.errors import ArchiveError, Corruption, DeerMemError, LegacyFormat, LockTimeout
 from deermem.format.layout import JOURNAL, LOCK, parse_fact_parts
-from deermem.maintenance.archive import Parts, member_name
+from deermem.maintenance.archive import Parts, member_name, parse_name
 from deermem.maintenance.archive_contents import revision_of
+from deermem.maintenance.archive_names import MemberNames
 from deermem.maintenance.archive_writer import ArchiveWriter
 from deermem.maintenance.bucket_files import list_files, read_file
 from deermem.model.identity import UserId
@@ -63,6 +64,7 @@ def save_user(engine: Engine, user: UserId, writer: ArchiveWriter, *, with_agent
 def _copy(bucket: Bucket, listed: Iterable[Parts], writer: ArchiveWriter) -> SavedUser:
     """Adds files to an archive; what cannot be one of its members is left out and reported."""
     user, revision = bucket.user, None
+    names = MemberNames()
     added: list[Parts] = []
     problems: list[DeerMemError | OSError] = []
     for parts in listed:
@@ -73,6 +75,9 @@ def _copy(bucket: Bucket, listed: Iterable[Parts], writer: ArchiveWriter) -> Sav
             continue
         if data is None:  # somebody removed it by hand meanwhile
             continue
+        if unfit := _unfit(bucket, parts, names):
+            problems.append(unfit)
+            continue
         if parts == (bucket.manifest_name,):
             revision = revision_of(data)
         writer.add(user.bucket, parts, data)
@@ -82,6 +87,18 @@ def _copy(bucket: Bucket, listed: Iterable[Parts], writer: ArchiveWriter) -> Sav
     if not problems:
         problems += without_manifest(user.bucket, bucket.manifest_name, added)
     return SavedUser(user, revision, len(added), tuple(problems))
+
+
+def _unfit(bucket: Bucket, parts: Parts, names: MemberNames) -> Corruption | None:
+    """Returns what keeps a file out of every backup: one odd name would make the whole archive useless."""
+    name, what = member_name(bucket.user.bucket, parts), ""
+    try:
+        parse_name(name)
+        what = "is another file's on some file systems" if names.objection(parts) else ""
+    except ArchiveError:
+        what = "not every file system takes"
+    hint = "rename it, or save it by other means; everything else is saved"
+    return Corruption(name, f"has a name that {what}, so it is in no backup", hint) if what else None
 
 
 class State(NamedTuple):
