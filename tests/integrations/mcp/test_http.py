@@ -174,12 +174,20 @@ def test_there_is_no_stream_to_keep_open(web: Door, method: str) -> None:
     assert Raw(web.url).client.request(method, web.url).status_code == 405
 
 
+@pytest.mark.parametrize("path", ["/mcp/", "//mcp", "/mcp/x", "/mcp%2f", "/", ""])
+def test_no_path_leads_elsewhere(web: Door, path: str) -> None:
+    told = Raw(web.url).client.post(
+        web.url.removesuffix("/mcp") + path, headers={"host": "evil.example"}, follow_redirects=False
+    )
+    assert (told.status_code, told.headers.get("location")) == (404, None)
+
+
 def test_other_paths_are_nothing(web: Door) -> None:
     assert Raw(web.url).client.get(web.url.removesuffix("/mcp") + "/api/memory").status_code == 404
 
 
 def test_a_body_that_is_too_large_is_refused(web: Door) -> None:
-    content = "x" * (9 * 1_024 * 1_024)
+    content = "x" * (5 * 1_024 * 1_024)
     body = message("tools/call", name="memory_add", arguments={"content": content})
     assert Raw(web.url).post(body).status_code == 413
 

@@ -17,6 +17,7 @@ from mcp import Client
 from deermem import DeerMem
 from deermem.asgi.limits import TOO_MANY, TOO_SLOW, TOO_SLOW_BODY, LimitSettings
 from deermem.gateway.settings import GatewaySettings
+from deermem.integrations.mcp import wire
 from deermem.model.identity import Scope
 from tests.integrations.mcp.doors import PATIENCE, USER_HEADER, Door, answer, serving
 from tests.integrations.mcp.test_command import deermem, refused, served
@@ -76,10 +77,12 @@ def test_a_body_may_be_as_large_as_the_setting_says(other: DeerMem, version: str
                 assert told.json() == {"detail": "The body is larger than 2000 bytes."}
 
 
-def test_a_body_of_more_than_four_million_bytes_is_read_where_the_setting_allows_it(web: Door) -> None:
-    told = Raw(web.url).post(message("ping", padding="x" * 5_000_000), mcp_protocol_version="2026-07-28")
-    assert told.status_code == 400  # by the protocol's rules, not for its size
-    assert Raw(web.url).post(b" " * 9_000_000).status_code == 413
+def test_no_message_may_be_larger_than_over_stdio_whatever_the_setting_says(other: DeerMem) -> None:
+    with serving(other, limits=LimitSettings(body_bytes=100_000_000)) as url:
+        for size in (wire.MAX_LINE, wire.MAX_LINE + 1):
+            body = json.dumps(OPENING).encode()
+            told = Raw(url).post(body + b" " * (size - len(body)))
+            assert told.status_code == (200 if size == wire.MAX_LINE else 413)
 
 
 @pytest.mark.parametrize("version", ERAS)

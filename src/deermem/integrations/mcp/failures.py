@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -56,9 +57,19 @@ def told_of(error: Exception) -> str:
 def told_of_arguments(error: ValidationError) -> str:
     """Returns which arguments break which rule; what was sent is not repeated."""
     problems = [_problem(each) for each in error.errors(include_url=False, include_input=False)]
-    more = len(problems) - _MOST_PROBLEMS
-    rest = f"; and {more} more" if more > 0 else ""
-    return f"Nothing was done: {'; '.join(problems[:_MOST_PROBLEMS])}{rest}."
+    return _nothing_done(problems[:_MOST_PROBLEMS], len(problems))
+
+
+def told_of_unknown(names: Collection[str]) -> str:
+    """Returns the same of arguments that do not exist; a client may send a great many of them."""
+    shown = sorted(islice(names, _MOST_PROBLEMS))
+    problems = [{"loc": (name,), "type": "extra_forbidden", "msg": ""} for name in shown]
+    return _nothing_done([_problem(each) for each in problems], len(names))
+
+
+def _nothing_done(shown: Sequence[str], count: int) -> str:
+    rest = f"; and {count - len(shown)} more" if count > len(shown) else ""
+    return f"Nothing was done: {'; '.join(shown)}{rest}."
 
 
 def _problem(found: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from deermem.asgi.protocols import limited_protocol
 from deermem.integrations.mcp.identity import KnownToSdk, Verifier
 from deermem.integrations.mcp.layers import CutShort, Departure, OwnOrigin
 from deermem.integrations.mcp.sessions import SessionLimit
+from deermem.integrations.mcp.wire import MAX_LINE
 from deermem.manager.off_loop import READERS, WRITERS
 
 PATH: Final = "/mcp"
@@ -84,6 +85,7 @@ def create_app(
     """
     limits = limits or LimitSettings()
     identifying = tuple(identifying_headers)
+    body_bytes = min(limits.body_bytes, MAX_LINE)
     names = _names_of(*address) if only_loopback else []
     sessions = StreamableHTTPSessionManager(
         server,
@@ -94,7 +96,7 @@ def create_app(
             allowed_origins=[*(f"http://{name}" for name in names), *origins],
         ),
         session_idle_timeout=IDLE_SECONDS,
-        max_request_body_size=limits.body_bytes,
+        max_request_body_size=body_bytes,
         max_sessions=MAX_SESSIONS,
     )
 
@@ -105,7 +107,7 @@ def create_app(
 
     # Nothing is sent but answers, so there is no stream for a client to keep open (GET).
     endpoint = StreamableHTTPASGIApp(sessions)
-    return Starlette(
+    app = Starlette(
         routes=[Route(PATH, endpoint=endpoint, methods=["POST", "DELETE"])],
         middleware=[
             Middleware(CutShort),
@@ -114,13 +116,15 @@ def create_app(
             Middleware(TimeLimit, seconds=limits.request_seconds),  # credentials may be on a disk that hangs
             Middleware(Identification, identify=verifier, reads_files=True),
             *([Middleware(RateLimit, rates=CallerRates.of(limits))] if identifying else []),
-            Middleware(BodyLimit, limit=limits.body_bytes),
+            Middleware(BodyLimit, limit=body_bytes),
             Middleware(Departure),
             Middleware(KnownToSdk),
             Middleware(SessionLimit, idle_seconds=IDLE_SECONDS),
         ],
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # it would send clients to whatever host they named
+    return app
 
 
 def _names_of(host: str, port: int) -> list[str]:

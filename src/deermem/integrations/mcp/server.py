@@ -15,7 +15,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
-from deermem.integrations.mcp.failures import Refused, told_of, told_of_arguments
+from deermem.integrations.mcp.failures import Refused, told_of, told_of_arguments, told_of_unknown
 from deermem.integrations.mcp.identity import KnownUser
 from deermem.integrations.mcp.memory import Memory
 from deermem.integrations.mcp.resources import list_resources, read_resource, template_of
@@ -97,8 +97,12 @@ class _Front:
         kind = self._tools.get(params.name)
         if kind is None:
             raise MCPError(types.INVALID_PARAMS, "There is no such tool.")
+        given = params.arguments or {}
+        unknown = given.keys() - kind.arguments.model_fields.keys()
+        if unknown:  # to describe a million of them, as a model does, would keep the event loop busy
+            return _failed(told_of_unknown(unknown))
         try:
-            wanted = kind.arguments.model_validate(params.arguments or {})
+            wanted = kind.arguments.model_validate(given)
         except ValidationError as error:
             return _failed(told_of_arguments(error))
         try:
