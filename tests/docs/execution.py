@@ -7,13 +7,20 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
-from typing import Any
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
 
 from tests.docs.blocks import Block, Command, blocks, commands
 
 SECONDS = 60
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+# Every document that needs it sets it to a directory of its own, so it does no harm to the next one.
+MAY_STAY: Final = frozenset(["DEERMEM_DATA_DIR"])
+OF_THE_SHELL: Final = frozenset(["_", "OLDPWD", "PWD", "SHLVL"])
 
 
 class BlockFailed(AssertionError):
@@ -23,17 +30,40 @@ class BlockFailed(AssertionError):
 def run_document(name: str, text: str) -> int:
     """Runs every block that is to be run, in the current directory; returns how many there were.
 
-    Python blocks of one document see each other's names. A shell keeps its directory and variables to the end
-    of its block.
+    Python blocks of one document see each other's names, and every block sees what a shell block before it
+    has exported. A shell keeps its directory and its other variables to the end of its block.
+
+    Raises:
+        BlockFailed: A block does something else than the document says, works on the store in the reader's
+            home directory, or the document leaves a variable that changes what another one's commands do.
     """
     names: dict[str, Any] = {"__name__": "__main__"}
     running = [block for block in blocks(text) if block.runs]
-    for block in running:
-        if block.language == "python":
-            run_python(name, block, names)
-        else:
-            run_shell(name, block)
+    of_the_reader = Path.home() / ".deermem"
+    existed = of_the_reader.exists()
+    with restored_environment() as before:
+        for block in running:
+            if block.language == "python":
+                run_python(name, block, names)
+            else:
+                run_shell(name, block)
+            if of_the_reader.exists() and not existed:
+                raise BlockFailed(f"{name}:{block.line}: works on ~/.deermem; set DEERMEM_DATA_DIR before")
+        left = {each for each in os.environ if os.environ[each] != before.get(each)} - MAY_STAY
+    if left:
+        raise BlockFailed(f"{name}: leaves exported: {', '.join(sorted(left))}")
     return len(running)
+
+
+@contextmanager
+def restored_environment() -> Iterator[dict[str, str]]:
+    """Yields the environment as it is, and puts it back at the end."""
+    before = dict(os.environ)
+    try:
+        yield before
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def run_python(name: str, block: Block, names: dict[str, Any]) -> None:
@@ -51,13 +81,27 @@ def run_shell(name: str, block: Block) -> None:
     # Between two commands bash prints a line that no command prints, and stops at the first failure.
     mark = "--- end of command ---"
     script = "".join(f"{step.typed}\nprintf '%s\\n' '{mark}'\n" for step in steps)
-    exit_code, output = run_bash(script)
+    with tempfile.NamedTemporaryFile() as exported:
+        exit_code, output = run_bash(f"{script}env -0 > {exported.name}\n")
+        take_over(exported.read())
     printed = output.split(f"{mark}\n")
     if exit_code:
         failed = steps[min(len(printed), len(steps)) - 1].typed.strip()
         raise BlockFailed(f"{name}:{block.line}: `{failed}` exits with {exit_code}:\n{printed[-1]}")
     for step, output in zip(steps, printed, strict=False):
         compare(f"{name}:{block.line}", step, output)
+
+
+def take_over(printed: bytes) -> None:
+    """Takes what `env -0` has printed, if anything, for the environment of the blocks that come."""
+    exported = dict(each.split("=", 1) for each in os.fsdecode(printed).split("\0") if each)
+    for variable in exported.keys() | os.environ.keys() if exported else ():
+        if variable in OF_THE_SHELL:
+            continue
+        if variable in exported:
+            os.environ[variable] = exported[variable]
+        else:
+            del os.environ[variable]
 
 
 def run_bash(script: str) -> tuple[int, str]:

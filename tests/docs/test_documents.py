@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -32,7 +34,6 @@ def test_the_code_blocks_of_the_document_run(
 ) -> None:
     for variable in [name for name in os.environ if name.startswith("DEERMEM_")]:
         monkeypatch.delenv(variable)
-    monkeypatch.setenv("DEERMEM_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.setenv("NO_COLOR", "1")
@@ -41,6 +42,40 @@ def test_the_code_blocks_of_the_document_run(
     work.mkdir()
     monkeypatch.chdir(work)
     run_document(name_of(document), document.read_text("utf-8"))
+
+
+def stale(code: str) -> list[str]:
+    """Returns the files that a script waits for, and that may be there from its last run."""
+    fresh = {found[1]: found.start() for found in re.finditer(r"rm -f (\S+)", code)}
+    waits = [(found[1], found.start()) for found in re.finditer(r"until test -s (\S+);", code)]
+    return [name for name, place in waits if fresh.get(name, place) >= place]
+
+
+def test_what_a_document_waits_for_is_not_there_from_an_earlier_run() -> None:
+    assert stale("serve > a.url &\nuntil test -s a.url; do") == ["a.url"]
+    assert stale("rm -f b.url\nserve > a.url &\nuntil test -s a.url; do") == ["a.url"]
+    found = {
+        name_of(each): [name for block in blocks(each.read_text("utf-8")) for name in stale(block.code)]
+        for each in DOCUMENTS
+    }
+    assert {name: files for name, files in found.items() if files} == {}
+
+
+def test_each_document_has_a_data_directory_that_no_other_has() -> None:
+    named = Counter(
+        name
+        for each in DOCUMENTS
+        if each.name != "README_zh.md"  # the same blocks as in README.md
+        for name in set(re.findall(r"export DEERMEM_DATA_DIR=(\S+)", each.read_text("utf-8")))
+    )
+    assert named
+    assert [name for name, count in named.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_no_command_needs_a_recent_curl(document: Path) -> None:
+    recent = re.compile(r"curl [^\n|]*--json|%header\{")  # 7.82 and 7.84 brought them
+    assert recent.findall(document.read_text("utf-8")) == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)

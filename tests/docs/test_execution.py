@@ -73,6 +73,29 @@ def test_what_a_block_leaves_in_the_background_ends_with_it(
     os.close(reader)
 
 
+def test_a_block_sees_what_the_blocks_above_it_have_exported() -> None:
+    text = document("console", "$ export DEERMEM_DATA_DIR=store other=1")
+    text += document("python", "import os", "assert os.environ['DEERMEM_DATA_DIR'] == 'store'")
+    text += document("console", "$ echo $DEERMEM_DATA_DIR${other-}", "store1", "$ unset other")
+    text += document("console", "$ echo $DEERMEM_DATA_DIR${other-}", "store")
+    before = dict(os.environ)
+    assert run_document("page.md", text) == 4
+    assert dict(os.environ) == before
+
+
+def test_a_document_that_works_on_the_store_of_the_reader_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(BlockFailed, match=r"page\.md:5: works on ~/\.deermem"):
+        run_document("page.md", document("console", '$ mkdir "${DEERMEM_DATA_DIR-$HOME/.deermem}"'))
+
+
+def test_a_document_that_leaves_a_variable_is_found() -> None:
+    with pytest.raises(BlockFailed, match="leaves exported: DEERMEM_AUTH_MODE"):
+        run_document("page.md", document("console", "$ export DEERMEM_AUTH_MODE=token"))
+
+
 def test_a_block_marked_as_not_run_is_left_alone() -> None:
     text = document("python", "1 / 0", above="<!-- not run: it divides by zero -->")
     assert run_document("page.md", text) == 0
