@@ -225,6 +225,40 @@ def test_lines_that_are_no_messages_are_answered_and_the_next_is_served(root: Pa
         assert lines.answered(lines.call("memory_status"))["facts"] == 0
 
 
+@pytest.mark.parametrize("request_id", [b"null", b"1.5", b"true", b"[1]", b'{"a":1}'])
+def test_a_request_whose_id_is_none_is_answered(root: Path, request_id: bytes) -> None:
+    with speaking(root) as lines:
+        lines.send(b'{"jsonrpc":"2.0","id":' + request_id + b',"method":"ping"}')
+        assert refused(lines) in ((None, -32600), (None, -32700))
+        for strange in (b"null", b"[1]", b'{"a":1}'):
+            lines.send(
+                b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":'
+                + strange
+                + b"}}"
+            )
+        assert lines.answered(lines.call("memory_status"))["facts"] == 0
+        assert lines.end() == (0, b"")
+
+
+@pytest.mark.parametrize("ids", [(91, "91"), (92, 92)])
+def test_requests_with_nearly_the_same_id_are_all_answered_at_the_end(
+    root: Path, other: DeerMem, ids: tuple[object, object]
+) -> None:
+    other.create_fact("first", user_id="alice")
+    with speaking(root) as lines:
+        with other.repository.engine.maintenance(Scope.of("alice").user):
+            for number, request_id in enumerate(ids):
+                call = {"name": "memory_add", "arguments": {"content": f"call {number}"}}
+                asked = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": call}
+                lines.send(json.dumps(asked).encode())
+            assert lines.answered(lines.call("memory_status"))["facts"] == 1
+            assert lines.process.stdin
+            lines.process.stdin.close()
+        told = [lines.hear() for _ in ids]
+        assert [each["result"]["structuredContent"]["outcome"] for each in told] == ["added"] * 2
+        assert lines.process.wait(PATIENCE) == 0
+
+
 @pytest.mark.skipif(os.name == "nt", reason="asks a POSIX shell")
 def test_standard_error_may_be_closed(root: Path) -> None:
     asked = b'{"jsonrpc":"2.0","id":1,"method":"server/none"}\n'

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -54,7 +55,7 @@ class _Connection:
         self._reader = reader
         self._writer = writer
         self._ending_seconds = ending_seconds
-        self._unanswered: set[str] = set()
+        self._unanswered: Counter[str] = Counter()
         self._answered = asyncio.Event()
         self._scope = anyio.CancelScope()
         self._is_ending = False
@@ -122,7 +123,7 @@ class _Connection:
     def _note(self, message: types.JSONRPCMessage) -> None:
         match message:
             case types.JSONRPCRequest(method=method, id=request_id) if method != _LISTEN:
-                self._unanswered.add(str(request_id))
+                self._unanswered[_key(request_id)] += 1
             case types.JSONRPCNotification(method=method, params={"requestId": request_id}):
                 if method == _CANCELLED:
                     self._forget(request_id)
@@ -130,8 +131,16 @@ class _Connection:
                 pass
 
     def _forget(self, request_id: object) -> None:
-        self._unanswered.discard(str(request_id))
+        key = _key(request_id)
+        self._unanswered[key] -= 1
+        if self._unanswered[key] <= 0:
+            del self._unanswered[key]
         self._answered.set()
+
+
+def _key(request_id: object) -> str:
+    """Returns what tells ids apart, which may be numbers or texts, and in a cancellation anything."""
+    return f"{type(request_id).__name__} {request_id}"
 
 
 def _parsed(line: bytes | TooLong) -> types.JSONRPCMessage | None:
@@ -141,7 +150,11 @@ def _parsed(line: bytes | TooLong) -> types.JSONRPCMessage | None:
     if not line.strip():
         return None
     try:
-        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        # Who gives a request an id that is none is not to wait for the answer to a notification.
+        if not isinstance(message, types.JSONRPCNotification) or "id" not in json.loads(line):
+            return message
+        return _refusal(None, types.INVALID_REQUEST, "The id is not valid.")
     except ValueError:
         # Such as a lone surrogate, deep in the arguments: the caller of this request waits for an answer.
         request_id = _id_in(line)
