@@ -251,3 +251,29 @@ def test_a_file_that_had_to_go_from_where_it_lay_is_named(cli: CommandLine) -> N
     kept = [line.rpartition(" ")[2] for line in done.lines if "set aside in" in line]
     assert kept
     assert all((cli.root / path).exists() for path in kept)
+
+
+def test_a_dry_run_that_no_quarantine_would_help_does_not_advise_one(cli: CommandLine) -> None:
+    source = put(cli.root, document(FACT))
+    original = source.read_bytes()
+    cli.ok("migrate", "--user-id", "alice")
+    source.write_bytes(original)
+    failed = cli("migrate", "--user-id", "alice", "--dry-run")
+    assert failed.code == 1
+    assert "came back" in failed.out
+    assert "quarantine" not in failed.err
+
+
+def test_check_and_status_call_a_file_that_came_back_an_error_with_its_remedy(cli: CommandLine) -> None:
+    source = put(cli.root, document(FACT))
+    original = source.read_bytes()
+    cli.ok("migrate", "--user-id", "alice")
+    source.write_bytes(original)
+    found = cli("check", "--all-users")
+    assert found.code == 1
+    assert "error\tmigration-stopped\tusers/alice/memory.json\t" in found.out
+    assert "move users/alice/memory.json.v1.bak away" in found.out
+    assert "next access migrates it" not in found.out
+    status = cli("status", "--user-id", "alice")
+    assert status.code == 5
+    assert "move users/alice/memory.json.v1.bak away" in status.err

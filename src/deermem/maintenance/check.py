@@ -17,6 +17,7 @@ from typing import Final
 from deermem.errors import Corruption, UnsupportedFormat
 from deermem.format.layout import AGENTS, JOURNAL, LOCK, USERS, bucket_parts, is_windows_device
 from deermem.maintenance.check_bucket import scan_bucket
+from deermem.maintenance.check_migration import look_at_migration
 from deermem.maintenance.check_names import case_twins
 from deermem.maintenance.check_scan import Scan
 from deermem.maintenance.findings import Action, CheckReport, Finding, UserReport
@@ -125,11 +126,13 @@ def scan_once(repository: RepositoryCore, user: UserId, bucket: Bucket | None = 
         scan.see(erased_at(engine.file_system, user))
     if bucket is not None:
         scan_bucket(scan, bucket.directory)
+        look_at_migration(scan, bucket)
         return scan
     # A link on the way to the bucket is a finding of the root.
     with suppress(Corruption), scan.noting(()), engine.opened(user) as opened:
         if opened is not None:
             scan_bucket(scan, opened.directory)
+            look_at_migration(scan, opened)
     return scan
 
 

@@ -45,6 +45,7 @@ KINDS: Final[Mapping[str, Severity]] = MappingProxyType(
         "manifest-newer": _ERROR,
         "manifest-legacy": _NOTE,
         "agent-legacy": _NOTE,
+        "migration-stopped": _ERROR,
         "legacy-corrupt": _ERROR,
         "backup-unreadable": _WARNING,
         "backup-differs": _WARNING,

@@ -30,6 +30,7 @@ class Account:
     request: MigrationRequest
     storage_root: str
     counts: Counter[Status] = field(default_factory=Counter)
+    has_refused: bool = False
 
     def first_line(self) -> str:
         """Says what has to be done before any migration (plan section 10)."""
@@ -38,13 +39,13 @@ class Account:
 
     def lines(self, outcome: UserOutcome) -> Iterator[str]:
         """Counts a user, and yields what there is to say: one line, and details below it."""
-        self.counts[outcome.status] += 1
+        self._count(outcome)
         yield f"{spelled_out(str(outcome.user))}: {_headline(outcome)}"
         yield from (f"  {line}" for line in self._details(outcome))
 
     def document(self, outcome: UserOutcome) -> dict[str, Any]:
         """Counts a user, and returns the same as JSON."""
-        self.counts[outcome.status] += 1
+        self._count(outcome)
         document: dict[str, Any] = {
             "userId": outcome.user.raw,
             "directory": "/".join(bucket_parts(outcome.user)) or ".",
@@ -85,12 +86,18 @@ class Account:
             return ""
         if not self.request.dry_run:
             return "--dry-run names every value that stops a user"
+        if not self.has_refused:
+            return ""
         return "--on-invalid quarantine keeps in a file what no version-2 memory can hold"
 
     @property
     def failed(self) -> bool:
         """Whether any user failed."""
         return self.counts[Status.FAILED] > 0
+
+    def _count(self, outcome: UserOutcome) -> None:
+        self.counts[outcome.status] += 1
+        self.has_refused |= outcome.report is not None and bool(outcome.report.refused)
 
     def _details(self, outcome: UserOutcome) -> Iterator[str]:
         report = outcome.report

@@ -266,6 +266,28 @@ def differing_backup(root: Path) -> None:
     write("memory.json.v1.bak", legacy_document(lastUpdated="2025-01-01T00:00:00Z"))(root)
 
 
+def came_back(root: Path) -> None:
+    """Plants the version-1 file once more, over what was made of it."""
+    write("memory.json", legacy_document())(root)
+    migrate(root)
+    write("memory.json", legacy_document())(root)
+
+
+def agent_came_back(root: Path) -> None:
+    write("agents/old/memory.json", legacy_document())(root)
+    migrate(root)
+    write("agents/old/memory.json", legacy_document())(root)
+
+
+def migrate(root: Path) -> None:
+    """Migrates, and makes everything as old as the rest of a sound store."""
+    with MemoryRepository(root) as store:
+        store.migrate("alice")
+    files = [path for path in alice(root).rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda each: each.name == "memory.json"):
+        write_old(path, path.read_bytes())
+
+
 def record(state: str) -> bytes:
     entry = {"path": "x.tmp", "kept": "0", "sha256": sha256(b"x").hexdigest(), "kind": "t", "reason": "t"}
     return json.dumps({"format": 1, "state": state, "revision": 4, "entries": [entry]}).encode()
@@ -326,7 +348,13 @@ FAULTS = (
         "backup-unreadable", "users/alice/memory.json.v1.bak", write("memory.json.v1.bak", b"{"), mends=False
     ),
     Fault("backup-differs", "users/alice/memory.json.v1.bak", differing_backup, mends=False,
-          also=("manifest-legacy",)),
+          also=("migration-stopped",)),
+    Fault("migration-stopped", MANIFEST, came_back, mends=False),
+    Fault("migration-stopped", "users/alice/agents/old/memory.json", agent_came_back, mends=False,
+          name="an agent's file that came back"),
+    Fault("migration-stopped", MANIFEST,
+          write("memory.json", legacy_document(facts=[{"id": "old", "content": " "}])), mends=False,
+          name="a value that cannot be migrated"),
     Fault("fences-corrupt", "users/alice/.memory.fences.json", write(".memory.fences.json", b"[]")),
     Fault(
         "fences-newer", "users/alice/.memory.fences.json",
