@@ -149,3 +149,15 @@ def test_a_user_who_cannot_be_mended_keeps_nobody_else_from_it(cli: CommandLine)
     assert result.code == 5
     assert [each["type"] for each in result.json["problems"]] == ["Corruption"]
     assert [file.exists() for file in files] == [True, False]
+
+
+def test_a_path_is_one_line_whatever_is_in_it(cli: CommandLine) -> None:
+    path = cli.file_of(cli.add("good"))
+    path.with_name("a\nb (conflicted copy).md").write_bytes(b"x")
+    path.with_name("a\nb (conflicted copy).md").chmod(0o600)
+    assert len(cli("check").lines) == 1
+    (named,) = cli("check", "--quiet").lines
+    assert named.endswith("/a\\nb (conflicted copy).md")
+    repaired = cli.ok("check", "--repair", "--yes")
+    assert sum("conflicted copy" in line for line in repaired.err.splitlines()) == 1
+    assert len(cli.ok("check", "--undo").lines) == 1

@@ -18,6 +18,7 @@ from deermem.cli.findings import (
 )
 from deermem.cli.hints import spelled_out
 from deermem.cli.options import UserOptions, with_options
+from deermem.cli.output import one_line
 
 if TYPE_CHECKING:
     from deermem.maintenance.findings import CheckReport, Finding
@@ -115,7 +116,7 @@ def _show(
             **more,
         },
         lines=map("\t".join, map(finding_cells, told_findings(findings))),
-        brief=[each.path for each in findings if each.severity],
+        brief=[one_line(each.path) for each in findings if each.severity],
         drawn=lambda: drawn_findings(findings),
     )
     options.out.note(summary_of(report))
@@ -165,7 +166,7 @@ def _repair(
     for place in more["setAside"]:
         options.out.note(f"What was taken away is in {repository.storage_root}/{place}")
     for path in failed:
-        options.out.note(f"Warning: {path} could not be changed")
+        options.out.note(one_line(f"Warning: {path} could not be changed"))
     options.out.exit_if(problems)
     return report
 
@@ -177,7 +178,7 @@ def _mendable(findings: Iterable[Finding], only: Sequence[str] | None) -> list[F
 def _step(finding: Finding) -> str:
     """Says what a repair does, and of what speaks for many how many they are."""
     message = f": {finding.message}" if finding.kind == PERMISSIONS else ""
-    return f"{finding.path}: {finding.kind}: {finding.repair}{message}"
+    return one_line(f"{finding.path}: {finding.kind}: {finding.repair}{message}")
 
 
 def _mended(planned: list[Finding], report: CheckReport) -> list[Finding]:
@@ -207,10 +208,10 @@ def _undo(options: UserOptions, repository: MemoryRepository, time: str | None) 
             "problems": [problem.document()["error"] for problem in problems],
         },
         lines=[
-            *(f"Put back {path}" for path in undone.restored),
-            *(f"Left as it is, since it went on: {path}" for path in undone.left),
+            *(one_line(f"Put back {path}") for path in undone.restored),
+            *(one_line(f"Left as it is, since it went on: {path}") for path in undone.left),
         ],
-        brief=undone.restored,
+        brief=map(one_line, undone.restored),
     )
     options.out.exit_if(problems)
 

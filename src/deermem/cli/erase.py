@@ -55,9 +55,11 @@ def erase_user(
             if not yes:
                 _ask(report)
             report = erase(repository, user)
-    options.out.show(_document(report, dry_run), lines=_lines(report, dry_run), brief=report.removed)
+    options.out.show(
+        _document(report, dry_run), lines=_lines(report, dry_run), brief=map(one_line, report.removed)
+    )
     for link in report.links:
-        options.out.note(f"Warning: {link} was a link, and what it leads to was not touched")
+        options.out.note(one_line(f"Warning: {link} was a link, and what it leads to was not touched"))
     options.out.hint(hint)
     if report.removed and not dry_run:
         options.out.note(f"Beyond reach: {'; '.join(BEYOND)}.")

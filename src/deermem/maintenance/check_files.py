@@ -17,7 +17,7 @@ from deermem.maintenance.check_scan import MAX_SET_ASIDE, Parts, Scan
 from deermem.maintenance.findings import Action
 from deermem.model.identity import AgentName, Scope
 from deermem.storage.bucket import ManifestImage
-from deermem.storage.port import Directory, FileIdentity, FileTooLarge
+from deermem.storage.port import Directory, FileIdentity
 
 # A text that was written in full; what follows is why it cannot be used.
 _MIGRATE = "`deermem migrate` shows what it holds; the next access migrates it"
@@ -35,13 +35,9 @@ class JournalSeen(NamedTuple):
 def look_at_manifest(scan: Scan, bucket: Directory) -> None:
     """Reads `memory.json`."""
     parts = (scan.manifest_name,)
-    try:
-        read = scan.read(bucket, parts, MAX_LEGACY_BYTES)
-    except FileTooLarge as error:
-        scan.manifest_broken = True
-        scan.add("manifest-corrupt", parts, error.reason, Action.NEW_MANIFEST)
-        return
+    read = scan.read_or_note(bucket, parts, MAX_LEGACY_BYTES, "manifest-corrupt", Action.NEW_MANIFEST)
     if read is None:
+        scan.manifest_broken = any(each.kind == "manifest-corrupt" for each in scan.findings)
         return
     data, identity = read
     try:

@@ -23,6 +23,15 @@ _NAMED_REVISION: Final = re.compile(
 )
 
 
+def _is_text(name: str) -> bool:
+    """Tells whether a name is UTF-8: another one no record can name."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class Scan:
     """Collects what one look at a bucket shows.
 
@@ -80,6 +89,8 @@ class Scan:
     ) -> None:
         """Notes a finding."""
         goal = self.path(target) if target else ""
+        if action in (Action.SET_ASIDE, Action.MOVE) and not _is_text("/".join(parts)):
+            action, message = Action.NONE, f"{message}; its name is no text: move it away by hand"
         self.findings.append(Finding(kind, self.path(parts), message, action, evidence, goal))
 
     def see(self, revision: int) -> None:
@@ -110,11 +121,16 @@ class Scan:
     def read_or_note(
         self, directory: Directory, parts: Parts, limit: int, kind: str, action: Action = Action.NONE
     ) -> tuple[bytes, FileIdentity] | None:
-        """Reads a file as `read` does; one that is too large is noted as a finding of this kind."""
+        """Reads a file as `read` does; one that is too large is noted as a finding of this kind.
+
+        One that is too large to be kept first is for a person to mend.
+        """
         try:
             return self.read(directory, parts, limit)
         except FileTooLarge as error:
-            self.add(kind, parts, error.reason, action)
+            with self.noting(parts):
+                size = directory.identify(parts[-1]).size
+                self.add(kind, parts, error.reason, action if size <= MAX_SET_ASIDE else Action.NONE)
             return None
 
     @contextmanager
