@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from deermem import FactDraft, MemoryRepository, Scope
 from deermem.cli.command_tree import command_tree
 from deermem.cli.completion import Shell, offers, print_offers
 from tests.cli.conftest import CommandLine
@@ -102,6 +103,104 @@ def test_each_shell_gets_the_word_that_it_replaces(
 ) -> None:
     print_offers(shell, typed)
     assert capsys.readouterr().out == printed
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of three users; the environment names it."""
+    root = tmp_path / "named"
+    with MemoryRepository(root) as repository:
+        for user, agent, fact_id in (
+            ("default", None, "fact_one"),
+            ("alice@example.com", None, "fact_two"),
+            ("alice@example.com", "coder", "fact_three"),
+            ("$(touch gone) <b>", None, "fact_four"),
+            ("no:where", None, "fact_five"),
+        ):
+            draft = FactDraft("Speaks Portuguese.", id=fact_id)
+            repository.create_fact(Scope.of(user, agent), draft)
+    monkeypatch.setenv("DEERMEM_DATA_DIR", str(root))
+    monkeypatch.delenv("DEERMEM_USER_ID", raising=False)
+    return root
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["get", ""], ["fact_one"]),
+        (["get", "note"], []),
+        (["path", "fact"], ["fact_one"]),
+        (["delete", "fact_one", ""], ["fact_one"]),
+        (["get", "--user-id", "alice@example.com", ""], ["fact_two"]),
+        (["get", "--user-id=alice@example.com", "--agent", "coder", ""], ["fact_three"]),
+        (["get", "--user-id", "nobody", ""], []),
+        (["get", "--no-user", ""], []),
+        (["list", "--user-id", "alice@example.com", "--agent", ""], ["__default__", "coder"]),
+        (["list", "--user-id", ""], ["alice@example.com", "default", "no:where"]),
+        (["list", "--user-id", "alice@e"], ["alice@example.com"]),
+        (["list", "--user-id=d"], ["default"]),
+        (["get", "--storage-path", "nowhere", ""], []),
+        (["get", "--storage-path", "$DEERMEM_DATA_DIR", ""], ["fact_one"]),
+    ],
+)
+def test_what_the_store_has_is_offered(typed: list[str], offered: list[str]) -> None:
+    assert words(*typed) == offered
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("typed", "printed"),
+    [
+        (["list", "--user-id", "ali"], "alice@example.com"),
+        (["list", "--user-id", "alice", "@"], "@example.com"),
+        (["list", "--user-id", "alice", "@", "ex"], "@example.com"),
+        (["list", "--user-id", "alice@ex"], "alice@example.com"),  # where `@` breaks no word
+        (["list", "--user-id", "=", "alice", "@", "ex"], "@example.com"),
+        (["list", "--user-id", "no", ":", "wh"], "where"),
+        (["list", "--user-id", "no", ":"], "where"),
+        (["get", "--user-id", "alice", "@", "example.com", "--agent", "coder", ""], "fact_three"),
+        (["get", "--user-id", "'alice@example.com'", "--agent", "coder", ""], "fact_three"),
+    ],
+)
+def test_bash_gets_what_is_missing_of_a_name_that_it_breaks(
+    typed: list[str], printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_offers(Shell.BASH, typed)
+    assert capsys.readouterr().out == f"{printed}\t\n"
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("limit", ["_MOST_FACTS", "_MOST_USERS"])
+def test_a_part_of_too_many_names_is_not_offered_as_if_it_were_all(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert words("get", "--user-id", "alice@example.com", "") == ["fact_two"]
+    monkeypatch.setattr(f"deermem.cli.stored_names.{limit}", 0)
+    typed = ["get", ""] if limit == "_MOST_FACTS" else ["get", "--user-id", ""]
+    assert words(*typed) == []
+
+
+def test_completion_changes_nothing_of_a_store_and_makes_none(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = store / "users" / "old"
+    old.mkdir()
+    (old / "memory.json").write_text('{"version": "1.0", "facts": [{"id": "fact_old", "content": "x"}]}')
+    (store / "users" / "default" / ".memory.lock").unlink()
+    before = {each: (each.stat().st_mtime_ns, each.stat().st_size) for each in store.rglob("*")}
+    for typed in ([""], ["--user-id", "old", ""], ["--user-id", ""], ["--agent", ""]):
+        words("get", *typed)
+    assert {each: (each.stat().st_mtime_ns, each.stat().st_size) for each in store.rglob("*")} == before
+    monkeypatch.setenv("DEERMEM_DATA_DIR", str(tmp_path / "absent"))
+    assert words("get", "") == []
+    assert not (tmp_path / "absent").exists()
+
+
+@pytest.mark.usefixtures("store")
+def test_settings_that_break_a_rule_offer_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEERMEM_LOCK_TIMEOUT", "soon")
+    assert words("get", "") == []
 
 
 def test_the_script_of_an_unknown_shell_is_refused(cli: CommandLine) -> None:
@@ -193,6 +292,8 @@ def test_a_shell_at_a_terminal_completes_a_command_an_option_and_a_file(shell: s
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
     (tmp_path / "notes-of-monday.md").touch()
+    with MemoryRepository(tmp_path / ".deermem") as repository:
+        repository.create_fact(Scope.of("alice@example.com"), FactDraft("Skis.", id="fact_skiing"))
     command, prepare = SHELLS[shell]
     with terminal(command, tmp_path) as screen:
         screen.type(prepare)
@@ -204,6 +305,9 @@ def test_a_shell_at_a_terminal_completes_a_command_an_option_and_a_file(shell: s
             ("deermem add x --cat\t", "--category"),
             ("deermem add x --category dec\t", "decision"),
             ("deermem import notes-of\t", "notes-of-monday.md"),
+            ("deermem list --user-id al\t", "alice@example.com"),
+            ("deermem list --user-id alice@ex\t", "alice@example.com"),
+            ("deermem get --user-id alice@example.com fact_s\t", "fact_skiing"),
         ):
             screen.type(typed)
             screen.wait_for(completed)

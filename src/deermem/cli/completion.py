@@ -7,6 +7,7 @@ answer is a word, a tab and what it means. No line at all lets the shell offer f
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -52,23 +53,43 @@ def print_offers(shell: str, words: Sequence[str]) -> None:
         shell: Which shell asks.
         words: The words after `deermem` up to the cursor, the last of them not complete and maybe empty.
     """
-    offered = offers(_joined(words) if shell == Shell.BASH else list(words))
-    last = words[-1] if words else ""
-    cut = (
-        last.partition("=")[0] + "=" if shell != Shell.BASH and last.startswith("--") and "=" in last else ""
-    )
-    write(sys.stdout, "".join(f"{cut}{each.word}\t{each.means}\n" for each in offered))
+    typed = _joined(words) if shell == Shell.BASH else list(words)
+    name, equals, value = (typed or [""])[-1].partition("=")
+    is_value = bool(equals) and name.startswith("--")
+    before = f"{name}=" if is_value and shell != Shell.BASH else ""
+    known = _length_before((value if is_value else name), words) if shell == Shell.BASH else 0
+    write(sys.stdout, "".join(f"{before}{each.word[known:]}\t{each.means}\n" for each in offers(typed)))
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """Puts together `--name=value`, which bash takes for three words."""
+    """Puts together what bash takes for several words: `--name=value`, and the value `alice@example.com`."""
     joined: list[str] = []
     for number, word in enumerate(words):
-        if joined and joined[-1].startswith("--") and "=" in (word, words[number - 1]):
+        broken = {word, words[number - 1]}
+        is_value = any(each.startswith("--") for each in joined[-2:])
+        if joined and ((joined[-1].startswith("--") and "=" in broken) or (is_value and broken & _BREAKS)):
             joined[-1] += word
         else:
             joined.append(word)
-    return joined
+    return [*map(_unquoted, joined[:-1]), *joined[-1:]]
+
+
+def _unquoted(word: str) -> str:
+    """Takes away the quotes that bash leaves around a word."""
+    try:
+        (plain,) = shlex.split(word)
+    except ValueError:
+        return word
+    return plain
+
+
+def _length_before(typed: str, words: Sequence[str]) -> int:
+    """Returns how much of a joined word bash keeps: what is before the last `@`, or up to the last `:`."""
+    last = words[-1] if words else ""
+    if last == typed or not _BREAKS & set(typed):
+        return 0
+    kept = len(typed) - (0 if last in _BREAKS else len(last))
+    return kept - 1 if typed[kept - 1] == "@" else kept
 
 
 def offers(words: Sequence[str]) -> list[Offer]:
@@ -87,6 +108,7 @@ class _Place:
     def __init__(self, node: Node) -> None:
         self._enter(node)
         self._awaited: Option | None = None
+        self._said: dict[str, str] = {}
         self._only_arguments = False
 
     def _enter(self, node: Node) -> None:
@@ -98,13 +120,16 @@ class _Place:
     def go_over(self, word: str) -> None:
         """Takes a complete word into account."""
         if self._awaited is not None:
+            self._said[self._awaited.long] = word
             self._awaited = None
         elif word == "--":
             self._only_arguments = True
         elif word.startswith("-") and word != "-" and not self._only_arguments:
-            name, equals, _ = word.partition("=")
+            name, equals, value = word.partition("=")
             self._given.add(name)
             option = self._option(name)
+            if option is not None:
+                self._said[option.long] = value
             self._awaited = option if option is not None and option.value and not equals else None
         elif self._node.has(word):
             self._enter(self._node.below(word))
@@ -114,15 +139,17 @@ class _Place:
     def offers(self, current: str) -> tuple[list[Offer], str]:
         """Returns what may come here, and what has been typed of it."""
         if self._awaited is not None:
-            return _values(self._awaited), current
+            return _values(self._awaited, self._said, current), current
         if current.startswith("-") and not self._only_arguments:
             name, equals, typed = current.partition("=")
             if equals:
                 option = self._option(name)
-                return (_values(option) if option is not None else []), typed
+                return (_values(option, self._said, typed) if option is not None else []), typed
             return list(self._options()), current
         commands = [Offer(name, says) for name, says in self._node.listed()]
-        return (commands or (_values(self._arguments[0]) if self._arguments else [])), current
+        if commands or not self._arguments:
+            return commands, current
+        return _values(self._arguments[0], self._said, current), current
 
     def _option(self, name: str) -> Option | None:
         return next((each for each in self._command.options if name in each.names), None)
@@ -133,8 +160,12 @@ class _Place:
                 yield Offer(option.long, option.help)
 
 
-def _values(option: Option) -> list[Offer]:
+def _values(option: Option, said: Mapping[str, str], typed: str) -> list[Offer]:
     """Returns the values that an option or an argument may have, where they can be told."""
+    if (kind := option.long.strip("[]")) in _STORED:
+        from deermem.cli.stored_names import stored_names
+
+        return [Offer(each, "") for each in stored_names(kind, said, typed)]
     known = _VALUES.get(option.long)
     return [Offer(each, "") for each in (option.choices or (known() if known else ()))]
 
@@ -150,6 +181,12 @@ def _sections() -> Sequence[str]:
 
     return [name for _, name in SECTION_KEYS]
 
+
+# Where bash breaks a word, unless it is quoted, besides at `=`.
+_BREAKS: Final = frozenset("@:")
+
+# Of which the store has names: the keys of `stored_names.KINDS`, which is imported where it is asked.
+_STORED: Final = frozenset(["--user-id", "--agent", "FACT_ID"])
 
 # What Typer does not know, because these values are checked later, with a sentence of their own.
 _VALUES: Final[Mapping[str, Callable[[], Sequence[str]]]] = {
