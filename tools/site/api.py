@@ -28,6 +28,10 @@ _PAGES: Final = {
         "API: values and changes",
         "What facts, summaries and changes are made of. None of it touches a disk.",
     ),
+    "storage": (
+        "API: what a storage sees",
+        "What a seam for reads is handed. [Write a storage](../../how-to/write-a-storage.md) tells of the seams.",
+    ),
     "search": (
         "API: search",
         "What a search returns, and the port that a search index implements.",
