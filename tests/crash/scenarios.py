@@ -87,6 +87,13 @@ CREATE_AT_THE_CAP: Final = Action(
 )
 
 
+CREATE_ABOVE_THE_CAP: Final = Action(
+    "create above the cap of 2",
+    CREATE_AT_THE_CAP.run,
+    lambda memory: memory.drop(DEFAULT_AGENT, "b", "c").put(DEFAULT_AGENT, "sure", "Sure.").committed(),
+)
+
+
 def change_several(repository: MemoryRepository) -> object:
     agent = AgentName(RESEARCH)
     return repository.apply_changes(
@@ -199,6 +206,7 @@ OTHERS: Final = (
     Scenario("trim", TRIM, THREE),
     Scenario("consolidate", CONSOLIDATE, THREE),
     Scenario("create at the cap", CREATE_AT_THE_CAP, THREE[:2]),
+    Scenario("create above the cap", CREATE_ABOVE_THE_CAP, THREE, safety_copy="4-trim.json"),
     Scenario(
         "recover a hot journal",
         READ,

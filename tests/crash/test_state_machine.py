@@ -69,7 +69,7 @@ class State(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """Is what a clear or an import took away and what it wrote."""
+    """Is what a clear, an import or a trim took away, and what an undo takes of what it wrote."""
 
     kept: Facts
     written: Facts
@@ -192,17 +192,21 @@ class MemoryMachine(RuleBasedStateMachine):
         entry = Entry(text, confidence, next(self.numbers))
         facts = {key: each for key, each in self.state.facts.items() if key[0] == scope}
         is_known = text in {each.text for each in facts.values()}
+        is_over = len(facts) > CAP
         new_id = f"capped_{entry.born}"
         facts[scope, new_id] = entry
         evicted = sorted(facts, key=lambda key: (-facts[key].confidence, key[1]))[CAP:]
         kept = {**self.state.facts, (scope, new_id): entry}
-        for key in evicted:
-            del kept[key]
+        gone = {key: kept.pop(key) for key in evicted}
+        gone.pop((scope, new_id), None)
+        undoable = self.state.undoable
+        if is_over:
+            undoable = (*undoable, Operation(gone, {}, (self.state.summary, self.state.summary)))
         self.run(
             who,
             fate,
             lambda repository: repository.create_fact(scope, draft(new_id, entry), max_facts=CAP),
-            self.state if is_known else self.state._replace(facts=kept),
+            self.state if is_known else self.state._replace(facts=kept, undoable=undoable),
             DuplicateFact if is_known else None,
         )
 
