@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from deermem.maintenance.backup import verify
 from deermem.model.identity import UserId
 from deermem.storage.bucket import Bucket
 from deermem.storage.engine import Engine
+from deermem.storage.filesystem import LocalFileSystem
 from tests.maintenance.backup.archives import files_below, restored, saved
 from tests.support.processes import Peer
 from tests.support.stores import ALICE, CODER, interrupt, store_with
@@ -21,18 +23,33 @@ from tests.support.watched import Call, CallTest, WatchedFileSystem, call_of
 from tests.support.work import counted, keep_writing, prepare_counters
 
 
-def test_every_backup_made_while_two_processes_write_is_one_committed_state(tmp_path: Path) -> None:
+def as_owner(root: Path) -> WatchedFileSystem:
+    return WatchedFileSystem(root)
+
+
+def as_reader(root: Path) -> WatchedFileSystem:
+    """Returns a disk of somebody who may not write, and so cannot have the lock."""
+    disk = WatchedFileSystem(root)
+    disk.fail(call_of("lock_file"), errno.EACCES)
+    disk.wait = LocalFileSystem(root).wait  # type: ignore[method-assign]  # the writers need the time
+    return disk
+
+
+@pytest.mark.parametrize(("opened", "count"), [(as_owner, 5), (as_reader, 15)])
+def test_every_backup_made_while_two_processes_write_is_one_committed_state(
+    tmp_path: Path, opened: Callable[[Path], WatchedFileSystem], count: int
+) -> None:
     prepare_counters(tmp_path / "store")
     archives: list[bytes] = []
     with ExitStack() as stack:
         writers = [
-            stack.enter_context(Peer(keep_writing, tmp_path / "store", f"w{n}", 1.0)) for n in range(2)
+            stack.enter_context(Peer(keep_writing, tmp_path / "store", f"w{n}", 2.0)) for n in range(2)
         ]
         for peer in writers:
             assert peer.hear() == "ready"
             peer.tell()
-        store = MemoryRepository(tmp_path / "store", lock_timeout=60)
-        while len(archives) < 5:
+        store = MemoryRepository(opened(tmp_path / "store"), lock_timeout=60)
+        while len(archives) < count:
             archives.append(saved(store, "alice"))
         for peer in writers:
             assert peer.hear()[0], "a writer starved"
