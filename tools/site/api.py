@@ -30,7 +30,7 @@ _PAGES: Final = {
     ),
     "storage": (
         "API: what a storage sees",
-        "What a seam for reads is handed. [Write a storage](../../how-to/write-a-storage.md) tells of the seams.",
+        "What `before_commit` is handed. [Write a storage](../../how-to/write-a-storage.md) tells of it.",
     ),
     "search": (
         "API: search",
