@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
+from pyrate_limiter import GCRA, Rate, RateItem, StateBucket
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -33,8 +34,6 @@ _SLIP: Final = "DEERMEM_LIMITS_"  # as the table is called
 TOO_SLOW_BODY: Final = "The body did not arrive in time; nothing was changed."
 TOO_SLOW: Final = "The request took too long; a change that it asked for may still be made."
 TOO_MANY: Final = "Too many requests."
-
-_MICROSECONDS: Final = 1_000_000
 
 _RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "body_bytes": (1_024, 1_000_000_000),
@@ -232,12 +231,11 @@ class CallerRates:
         remembered: int = MAX_SUBJECTS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        # Whole numbers, since a sum of fractions would come to refuse the last request of a burst.
-        self._interval = math.ceil(60 * _MICROSECONDS / per_minute)
-        self._tolerance = burst * self._interval
+        self._rate = Rate(per_minute, 60_000, burst=burst)
+        self._algorithm = GCRA()
         self._remembered = remembered
         self._clock = clock
-        self._empty_at: OrderedDict[object, int] = OrderedDict()
+        self._buckets: OrderedDict[object, StateBucket] = OrderedDict()
         self._guard = threading.Lock()
 
     @classmethod
@@ -246,21 +244,22 @@ class CallerRates:
         return cls(limits.requests_per_minute, limits.burst)
 
     def __len__(self) -> int:
-        return len(self._empty_at)
+        return len(self._buckets)
 
     def wait_for(self, key: object) -> float:
         """Counts a request; returns 0, or how many seconds to wait before one of this key is taken."""
         with self._guard:
-            now = int(self._clock() * _MICROSECONDS)
-            # A bucket that leaks: each request fills an interval of it, and a burst fills it whole.
-            empty_at = max(self._empty_at.get(key, now), now) + self._interval
-            wait = empty_at - self._tolerance - now
-            if wait <= 0:
-                self._empty_at[key] = empty_at
-            self._empty_at.move_to_end(key)
-            if len(self._empty_at) > self._remembered:
-                self._empty_at.popitem(last=False)
-            return max(wait, 0) / _MICROSECONDS
+            bucket = self._buckets.get(key)
+            if bucket is None:
+                bucket = self._buckets[key] = StateBucket([self._rate], self._algorithm)
+                if len(self._buckets) > self._remembered:
+                    self._buckets.popitem(last=False)
+            self._buckets.move_to_end(key)
+            item = RateItem("", int(self._clock() * 1_000))
+            if bucket.put(item):
+                return 0.0
+            wait = bucket.waiting(item)
+            return max(wait, 1) / 1_000 if isinstance(wait, int) else 1.0
 
 
 class RateLimit:
