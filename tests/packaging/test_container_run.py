@@ -99,7 +99,7 @@ def test_a_volume_of_another_uid_is_told_in_one_sentence_and_the_command_in_it_h
     assert refused.returncode == 9
     assert refused.stderr == (
         f"Error: /data belongs to uid {FOREIGN}, this process is uid {OWN} and cannot write there: "
-        f"run as uid {FOREIGN}, or `chown -R {OWN} /data`\n"
+        f"run as uid {FOREIGN}, or `chown -R {OWN} /data` if nothing but a store is in it\n"
     )
     assert list(box.volume.iterdir()) == []
     box.own(OWN)

@@ -88,7 +88,7 @@ def add(
         raise InvalidInputError("the fact id", error.reason) from None
     text = given_text("content", content, options.out)
     draft = FactDraft(**{"content": text, "id": wanted, "source": "manual", **options.fields()})
-    with options.repository() as repository:
+    with options.repository(writes=True) as repository:
         delta, _ = repository.create_fact(options.scope, draft)
     _show_change(options, delta, "Added")
 
@@ -115,7 +115,7 @@ def update(
         changes["content"] = given_text("content", content, options.out)
     if not changes:
         raise UsageError("there is nothing to change", "name a field, as in --confidence 0.9")
-    with options.repository() as repository:
+    with options.repository(writes=True) as repository:
         delta = repository.edit_fact(options.scope, fact_id, changes, expected=expected_revision)
     _show_change(options, delta, "Updated" if delta.written else "Nothing to change in")
 
@@ -126,7 +126,7 @@ def adopt(options: ScopeOptions, fact_id: FactIdArgument) -> None:
 
     The fact gets a new revision, so that every process sees the edit.
     """
-    with options.repository() as repository:
+    with options.repository(writes=True) as repository:
         delta = repository.adopt_fact(options.scope, fact_id)
     _show_change(options, delta, "Adopted")
 
@@ -152,7 +152,7 @@ def delete(
     expected = ANYTHING if expected_revision is None else AtRevision(expected_revision)
     deletes = tuple(Delete(scope.agent, each, expected) for each in wanted)
     changes = ChangeSet(deletes=deletes)
-    with options.repository() as repository:
+    with options.repository(writes=True) as repository:
         for each in deletes:
             if repository.get_fact(scope, each.fact_id) is None:
                 raise FactNotFoundError(each.fact_id)

@@ -62,7 +62,7 @@ def clear(
             clears=frozenset([scope.agent]), expected_manifest_revision=expected_revision, keeps="clear"
         )
     agent = None if everything else scope.agent
-    with options.repository() as repository:
+    with options.repository(writes=True) as repository:
         count, unread = _survey(repository, scope.user, agent)
         if not yes:
             _ask(scope.user, agent, count, unread)

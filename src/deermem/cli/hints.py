@@ -7,9 +7,9 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from deermem.cli.exits import ExitCode, Report
+from deermem.cli.denial import told_of_denial
+from deermem.cli.exits import Report
 from deermem.errors import DeerMemError, FactNotFoundError
-from deermem.storage.ownership import foreign_owner, why_unusable
 
 if TYPE_CHECKING:
     from deermem.cli.options import StoreOptions
@@ -25,11 +25,7 @@ _OF_AGENT: Final = frozenset(["get", "list", "search", "update"])
 def improved(report: Report, error: BaseException, options: StoreOptions, root: str) -> Report:
     """Returns a report whose message and hint fit the command that failed."""
     if isinstance(error, PermissionError):
-        denied = _denied_path(root, options, error.filename)
-        hint = foreign_owner(root) or "`deermem status` says who may write here"
-        message = report.message if denied is None else f"{error.strerror or 'Permission denied'}: {denied}"
-        code = ExitCode.DENIED if why_unusable(root) else report.code
-        report = report._replace(message=message, hint=hint, code=code)
+        report = told_of_denial(report, error, root, os.path.join(root, *_bucket_parts(options)))
     elif isinstance(error, FactNotFoundError) and (agents := _agents_with(options, error.fact_id)):
         named = " or ".join(f"--agent {agent}" for agent in agents)
         report = report._replace(hint=f"it is a fact of the agent {' and of '.join(agents)}: add {named}")
@@ -80,28 +76,6 @@ def _agents_with(options: StoreOptions, fact_id: str) -> list[str]:
     except (DeerMemError, OSError):
         return []
     return [agent for agent in found if agent != scope.agent]
-
-
-def _denied_path(root: str, options: StoreOptions, name: object) -> str | None:
-    """Returns the path that may not be used; the error itself often has its last component alone.
-
-    A new file cannot be found: then the first directory is named that may not be written.
-    """
-    if isinstance(name, str) and os.path.isabs(name):
-        return name
-    top = os.path.join(root, *_bucket_parts(options))
-    top = top if os.path.isdir(top) else root
-    if not os.access(top, os.R_OK | os.X_OK):
-        return top
-    closed: str | None = None
-    for directory, names, files in os.walk(top):
-        if not os.access(directory, os.W_OK | os.X_OK):
-            closed = closed or directory
-        for each in (*names, *files):
-            path = os.path.join(directory, each)
-            if each == name and not os.access(path, os.R_OK | (os.X_OK if each in names else 0)):
-                return path
-    return closed
 
 
 def _bucket_parts(options: StoreOptions) -> tuple[str, ...]:

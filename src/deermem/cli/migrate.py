@@ -86,7 +86,11 @@ def migrate(
         adopt_lead_agent=adopt_lead_agent,
         jobs=jobs,
     )
-    opened = options.plain_repository(writes=not dry_run) if rollback else options.repository(tells=False)
+    opened = (
+        options.plain_repository(writes=not dry_run)
+        if rollback
+        else options.repository(writes=not dry_run, tells=False)
+    )
     with opened as repository:
         require_root(repository)
         account = Account(request, repository.storage_root)

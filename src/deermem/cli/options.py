@@ -87,12 +87,13 @@ class StoreOptions:
         """The class that the environment names for the store; empty means `MemoryRepository` itself."""
         return os.environ.get(STORAGE_CLASS, "")
 
-    def repository(self, *, tells: bool = True) -> MemoryRepository:
+    def repository(self, *, writes: bool = False, tells: bool = True) -> MemoryRepository:
         """Opens the store with the class that the environment names, so that a command passes its seams.
 
         Nothing is written.
 
         Args:
+            writes: Whether the command changes memory, so that a person is warned in a store of another uid.
             tells: Whether a person is told of memory of version 1 that a read or a write migrates.
 
         Raises:
@@ -102,7 +103,9 @@ class StoreOptions:
 
         repository = self._repository()
         if tells:
-            tell_of_migrations(repository, self.out)
+            tell_of_migrations(repository, self.out, self.warn_of_owner)
+        if writes:
+            self.warn_of_owner()
         return repository
 
     def _repository(self) -> MemoryRepository:
@@ -123,6 +126,17 @@ class StoreOptions:
         with told_by_variable("", {"storage_class": STORAGE_CLASS}):
             return open_repository(config)
 
+    @property
+    def bucket(self) -> str:
+        """The directory of the user, where the command works on one."""
+        return self.storage_root
+
+    def warn_of_owner(self) -> None:
+        """Tells a person whose store it is, if that is another uid than this process has."""
+        from deermem.cli.denial import warn_before_writing
+
+        warn_before_writing(self.out, self.storage_root, self.bucket)
+
     def plain_repository(
         self, retrieval_adapter: str | None = None, *, writes: bool = False
     ) -> MemoryRepository:
@@ -137,6 +151,8 @@ class StoreOptions:
         if writes and self.storage_class:
             passed = f"{self.storage_class} ({STORAGE_CLASS})"
             self.out.note(f"This works on files: {passed} is neither asked nor told.")
+        if writes:
+            self.warn_of_owner()
         settings = self.settings
         return MemoryRepository(
             self.storage_root,
@@ -162,6 +178,14 @@ class UserOptions(StoreOptions):
         if self.no_user:
             return None
         return self.settings.user_id if self.user_id is None else self.user_id
+
+    @property
+    def bucket(self) -> str:
+        """The directory of the user."""
+        from deermem.format.layout import bucket_parts
+        from deermem.model.identity import UserId
+
+        return os.path.join(self.storage_root, *bucket_parts(UserId.parse(self.user)))
 
     def scope_of(self, agent: str | None) -> Scope:
         """Returns the scope of one agent of the user."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -67,7 +68,8 @@ def _path_of_fact(options: ScopeOptions, fact_id: str) -> str:
 
     scope, wanted = options.scope, parse_fact_id(fact_id)
     found = os.path.join(options.storage_root, *bucket_parts(scope.user), *fact_parts(scope.agent, wanted))
-    if os.path.lexists(found):
+    with suppress(FileNotFoundError, NotADirectoryError):
+        os.lstat(found)  # what may not be looked at is an error, and not absent
         return found
     with options.plain_repository() as repository:
         refuse_version_one(repository, scope)

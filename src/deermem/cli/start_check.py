@@ -29,5 +29,5 @@ def check_store(root: str, *, writes: bool = True) -> None:
         _log.warning(
             "directories of users that cannot be used: %d, the first of them: %s",
             len(denied),
-            foreign_owner(denied[0]) or denied[0],
+            foreign_owner(denied[0], is_root=False) or denied[0],
         )

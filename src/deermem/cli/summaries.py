@@ -57,7 +57,7 @@ def set_summary(
 
     group, name = _key_of(section)
     summary = given_text(section, text, options.out)
-    with options.repository() as repository:
+    with options.repository(writes=True) as repository:
         repository.get_manifest(options.user)  # what may not be shown is refused before it is changed
         repository.update_summaries(
             options.user, {group: {name: {"summary": summary}}}, expected_manifest_revision=expected_revision

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from deermem.cli.denial import told_of_denial
 from deermem.cli.exits import ExitCode, Report, report_of
 from deermem.cli.version_one import only_looking
 from deermem.errors import DeerMemError
@@ -17,7 +18,7 @@ from deermem.model.identity import AgentName, Scope, UserId
 from deermem.repository import MemoryRepository
 from deermem.storage.filesystem.probe import ProbeReport, probe
 from deermem.storage.mounts import Mount, mounted_at
-from deermem.storage.ownership import foreign_owner, is_writable
+from deermem.storage.ownership import foreign_owner, is_writable, why_unusable
 
 
 @dataclass(slots=True)
@@ -110,24 +111,24 @@ def survey_root(path: str) -> Root:
         nearest = os.path.dirname(nearest)
     mount = mounted_at(nearest)
     root = Root(path, nearest == path, is_writable(nearest), mount, probe(path))
-    foreign = foreign_owner(path)
     if not root.writable:
-        read_only = f"{mount.point} is mounted read-only" if mount and mount.read_only else ""
-        hint = foreign or read_only
-        what = "not writable" if os.path.isdir(nearest) else "not a directory"
-        root.problems.append(Report("NotWritable", f"{nearest} is {what}", hint, ExitCode.DENIED))
+        message = f"{nearest} is {'not writable' if os.path.isdir(nearest) else 'not a directory'}"
+        why = why_unusable(path)
+        root.problems.append(Report("NotWritable", message, "" if why == message else why, ExitCode.DENIED))
     else:
         root.warnings += root.probe.warnings
     return root
 
 
 @contextmanager
-def noted(problems: list[Report], root: str) -> Iterator[None]:
-    """Adds what goes wrong inside to a list, once, and goes on."""
+def noted(problems: list[Report], root: str, top: str = "") -> Iterator[None]:
+    """Adds what goes wrong inside to a list, once, and goes on; `top` is the user's directory."""
     try:
         yield
     except (DeerMemError, OSError) as error:
         report = report_of(error, root)
+        if isinstance(error, PermissionError):
+            report = told_of_denial(report, error, root, top or root)
         if report not in problems:
             problems.append(report)
 
@@ -136,7 +137,7 @@ def _count_facts(repository: MemoryRepository, memory: Memory) -> None:
     root, user = repository.storage_root, memory.user
     memory.agents = dict.fromkeys(repository.list_agents(user.raw))
     for agent in memory.agents:
-        with noted(memory.problems, root):
+        with noted(memory.problems, root, os.path.join(root, *bucket_parts(user))):
             snapshot, problems = repository.readable_snapshot(Scope(user, AgentName(agent)))
             memory.agents[agent] = len(snapshot.facts)
             memory.problems += [report_of(problem, root) for problem in problems]
@@ -168,13 +169,13 @@ def survey_user(repository: MemoryRepository, user: UserId) -> Memory:
     memory = Memory(user)
 
     bucket = os.path.join(root, *bucket_parts(user))
-    if user.bucket is not None and (foreign := foreign_owner(bucket)):
+    if user.bucket is not None and (foreign := foreign_owner(bucket, is_root=False)):
         memory.warnings.append(foreign)
     journal = os.path.join(bucket, JOURNAL)
     interrupted = os.path.lexists(journal)
-    with noted(memory.problems, root):
+    with noted(memory.problems, root, bucket):
         memory.version_one = version_one_files(repository, user)
-    with noted(memory.problems, root), only_looking(repository):
+    with noted(memory.problems, root, bucket), only_looking(repository):
         (_count_version_one if memory.version_one else _count_facts)(repository, memory)
     if interrupted:
         memory.journal = "present" if os.path.lexists(journal) else "completed"

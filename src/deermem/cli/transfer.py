@@ -104,7 +104,7 @@ def import_document(
     from deermem.model.plans import replace_all
 
     drafts, summaries = read_document(_read_json(file))
-    with options.repository() as repository:
+    with options.repository(writes=not dry_run) as repository:
         scope = options.scope
         identified = [each if each.id else each.with_id(repository.new_fact_id()) for each in drafts]
         with nullcontext() if yes and not dry_run else only_looking(repository):

@@ -33,7 +33,7 @@ def undo(
     from deermem.model.identity import UserId
 
     user = UserId.parse(options.user)
-    with options.repository() as repository:
+    with options.repository(writes=not dry_run) as repository:
         with nullcontext() if yes and not dry_run else only_looking(repository):
             planned = plan_undo(repository, user)
         if planned is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,8 @@ def only_looking(repository: MemoryRepository) -> Iterator[None]:
         engine.migrates = before
 
 
-def tell_of_migrations(repository: MemoryRepository, out: Output) -> None:
-    """Lets a person know of each user whose memory a read or a write migrates."""
+def tell_of_migrations(repository: MemoryRepository, out: Output, warn_of_owner: Callable[[], None]) -> None:
+    """Lets a person know of each user whose memory a read or a write migrates, and whose store it is."""
     engine = repository.engine
     announce, told = engine.on_migrated, set[str | None]()
 
@@ -33,6 +33,7 @@ def tell_of_migrations(repository: MemoryRepository, out: Output) -> None:
         announce(user, committed)
         if user.bucket not in told:
             told.add(user.bucket)
+            warn_of_owner()
             out.note(
                 f"The memory of the user {user} was of version 1 and has been migrated; its old files are "
                 f"kept as *.v1.bak, and `deermem migrate --rollback {option_of(user)}` puts them back."

@@ -122,6 +122,7 @@ def scan_once(repository: RepositoryCore, user: UserId, bucket: Bucket | None = 
         undo_days=engine.undo_days,
         windows_names=engine.file_system.windows_names,
     )
+    scan.root = engine.file_system.root
     with suppress(OSError, Corruption, UnsupportedFormat):
         scan.see(erased_at(engine.file_system, user))
     if bucket is not None:

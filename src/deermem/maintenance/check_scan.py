@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Final
 from deermem.maintenance.findings import Action, Finding
 from deermem.model.identity import UserId
 from deermem.storage.bucket import ManifestImage
+from deermem.storage.ownership import denied_owner
 from deermem.storage.port import Directory, EntryKind, EntryStatus, FileIdentity, FileTooLarge
 
 Parts = tuple[str, ...]
@@ -71,6 +73,7 @@ class Scan:
         self.seen_revision = 0
         self.rumoured_revision = 0
         self.manifest_names_revision = False
+        self.root = ""
         self._prefix = prefix
 
     def path(self, parts: Parts) -> str:
@@ -145,7 +148,11 @@ class Scan:
         if isinstance(error, FileNotFoundError):
             self.disturbed = True
             return
-        self.add("unreadable", parts, f"cannot be read: {error.strerror or error}")
+        message = f"cannot be read: {error.strerror or error}"
+        if isinstance(error, PermissionError) and self.root:
+            owner = denied_owner(os.path.join(self.root, *self._prefix, *parts), self.root)
+            message += f"; {owner}" if owner else ""
+        self.add("unreadable", parts, message)
 
     def is_expected(
         self, parts: Parts, status: EntryStatus, kind: EntryKind, action: Action = Action.SET_ASIDE

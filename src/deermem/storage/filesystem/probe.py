@@ -21,7 +21,7 @@ from typing import Final
 from deermem.storage.filesystem.calls import NO_DIRECTORY_SYNC
 from deermem.storage.lock_files import try_lock, unlock
 from deermem.storage.mounts import Mount, lock_warning, mounted_at
-from deermem.storage.ownership import foreign_owner, is_writable
+from deermem.storage.ownership import foreign_owner, is_writable, why_unusable
 
 PREFIX: Final = ".deermem-probe-"
 _ABANDONED_SECONDS: Final = 3_600
@@ -104,7 +104,7 @@ def probe(root: str) -> ProbeReport:
         nearest = _nearest(root)
         if is_writable(nearest):
             return untried("there is no such directory yet")
-        advice = foreign_owner(nearest)
+        advice = why_unusable(root)
         return untried("", f"it cannot be made, since {nearest} cannot be written")
     if mount is not None and mount.read_only:
         return untried(f"{mount.point} is mounted read-only")
