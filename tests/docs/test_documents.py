@@ -61,15 +61,24 @@ def test_what_a_document_waits_for_is_not_there_from_an_earlier_run() -> None:
     assert {name: files for name, files in found.items() if files} == {}
 
 
-def test_each_document_has_a_data_directory_that_no_other_has() -> None:
-    named = Counter(
-        name
-        for each in DOCUMENTS
-        if each.name != "README_zh.md"  # the same blocks as in README.md
-        for name in set(re.findall(r"export DEERMEM_DATA_DIR=(\S+)", each.read_text("utf-8")))
+def roots(text: str) -> set[str]:
+    """Returns the storage roots that the blocks of a document make in the current directory."""
+    said = (
+        r"DEERMEM_DATA_DIR=\$PWD/(\S+)",
+        r"--storage-path ([\w-]+)",
+        r'"(?:--storage-path", |storage_path": )"([\w-]+)"',
+        r'\w+(?:Repository|Store|Passwords)\("([\w-]+)"',
     )
-    assert named
-    assert [name for name, count in named.items() if count > 1] == []
+    code = "".join(block.code for block in blocks(text) if block.runs)
+    return {name for pattern in said for name in re.findall(pattern, code)}
+
+
+def test_each_document_has_a_storage_root_that_no_other_has() -> None:
+    found = {name_of(each): roots(each.read_text("utf-8")) for each in DOCUMENTS}
+    del found["README_zh.md"]  # the same blocks as in README.md
+    counted = Counter(name for names in found.values() for name in names)
+    assert len(counted) > 10
+    assert {name: count for name, count in counted.items() if count > 1} == {}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
