@@ -164,3 +164,51 @@ def test_quiet_prints_what_a_script_reads_and_no_word_more(
     cli.add("x", "--id", "fact_1")
     result = cli.ok(*command.split(), "--quiet")
     assert (result.out, result.err) == (expected, "")
+
+
+BIDIRECTIONAL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list",
+        "get fact_1",
+        "get fact_1 --quiet",
+        "search a",
+        "summaries show",
+        "export",
+        "path fact_1 --quiet",
+    ],
+)
+def test_what_turns_the_direction_of_text_is_spelled_out_on_a_terminal_alone(
+    cli: CommandLine, command: str
+) -> None:
+    cli.add(
+        f"a {BIDIRECTIONAL} b", "--id", "fact_1", "--topic", f"t{BIDIRECTIONAL}", "--source", BIDIRECTIONAL
+    )
+    cli.ok("summaries", "set", "topOfMind", f"a {BIDIRECTIONAL} b")
+    cli.monkeypatch.setenv("COLUMNS", "400")
+    on_terminal = cli(*command.split(), terminal=True).out
+    assert not set(on_terminal) & set(BIDIRECTIONAL)
+    if not command.startswith("path"):
+        assert "\\u202e" in on_terminal
+        assert BIDIRECTIONAL in cli.ok(*command.split()).out
+        assert BIDIRECTIONAL in cli.ok(*command.split(), "--json").out
+
+
+def test_a_question_and_an_error_on_a_terminal_spell_it_out_too(cli: CommandLine) -> None:
+    user = ("--user-id", "a\u202eb")
+    cli.add("x", *user)
+    for command in (["clear"], ["erase-user"], ["get", "fact_nope"], ["import", "\u202e.json"]):
+        result = cli(*command, *user, stdin="n\n", terminal=True)
+        assert result.code in (1, 2, 3)
+        assert "\u202e" not in result.err
+    assert "a\u202eb" in cli("undo", *user).err
+
+
+def test_a_table_is_as_wide_as_what_is_spelled_out(cli: CommandLine) -> None:
+    cli.monkeypatch.setenv("COLUMNS", "80")
+    cli.monkeypatch.setenv("NO_COLOR", "1")
+    cli.add("word \u202e" * 12, "--id", "fact_1")
+    assert all(len(line) <= 80 for line in cli("list", terminal=True).lines)

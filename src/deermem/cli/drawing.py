@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from deermem.cli.output import visible
+from deermem.cli.output import shown
 from deermem.cli.texts import fact_cells, fact_properties
 from deermem.model.fact import Fact
 
@@ -30,8 +30,8 @@ def fact_panel(fact: Fact) -> RenderableType:
     """Draws one fact: its text, then what is known of it."""
     parts: list[RenderableType] = []
     if fact.title != fact.content:
-        parts.append(Text(fact.title, style="bold"))
-    parts.append(Padding(Text(visible(fact.content)), (0, 0, 1, 2) if parts else (0, 0, 1, 0)))
+        parts.append(Text(shown(fact.title), style="bold"))
+    parts.append(Padding(Text(shown(fact.content)), (0, 0, 1, 2) if parts else (0, 0, 1, 0)))
     parts.append(properties(fact_properties(fact)))
     return Group(*parts)
 
@@ -41,7 +41,8 @@ def fact_list(facts: Iterable[Fact], *, with_agent: bool) -> RenderableType:
     names = (
         ("Agent", "Id", "Category", "Conf.", "Title") if with_agent else ("Id", "Category", "Conf.", "Title")
     )
-    return Listing(names, [fact_cells(fact, with_agent=with_agent) for fact in facts], names.index("Title"))
+    rows = [[shown(cell) for cell in fact_cells(fact, with_agent=with_agent)] for fact in facts]
+    return Listing(names, rows, names.index("Title"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def properties(rows: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(name, Text(visible(value)))
+        table.add_row(name, Text(shown(value)))
     return table
 
 

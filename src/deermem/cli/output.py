@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CONTROL_OR_LINE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# They turn the direction of the text around them, so that a person reads what is not there.
+_BIDIRECTIONAL: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # JSON leaves these as they are, but terminals take some of them for commands.
 _RAW_IN_JSON: Final = re.compile(r"[\x7f-\x9f]")
 
@@ -53,7 +55,7 @@ class Output:
             drawn: Instead of `lines` on a terminal that can show it.
         """
         if self.as_json:
-            write(sys.stdout, json_text(document))
+            write(sys.stdout, json_text(document), as_it_is=True)
         elif self.quiet:
             _write_lines(brief)
         elif drawn is not None and can_draw():
@@ -77,7 +79,7 @@ class Output:
             warn(report)
             return
         try:
-            write(sys.stdout, json_text(report.document()))
+            write(sys.stdout, json_text(report.document()), as_it_is=True)
         except OutputFailed:
             warn(report)
 
@@ -109,6 +111,11 @@ def visible(text: str) -> str:
     return _CONTROL.sub(_spelled_out, text)
 
 
+def shown(text: str) -> str:
+    """Returns text for a terminal, where what would turn its direction is spelled out, too."""
+    return _BIDIRECTIONAL.sub(_spelled_out, visible(text))
+
+
 def one_line(text: str) -> str:
     """Returns text for a cell of a table: control characters and line breaks are spelled out."""
     return _CONTROL_OR_LINE.sub(_spelled_out, text)
@@ -134,14 +141,21 @@ def use_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def write(stream: TextIO | None, text: str) -> None:
+def write(stream: TextIO | None, text: str, *, as_it_is: bool = False) -> None:
     """Writes text at once; a stream that is closed takes nothing.
+
+    Args:
+        stream: Where; on a terminal what turns the direction of text is spelled out.
+        text: What.
+        as_it_is: Whether a terminal gets it unchanged, too.
 
     Raises:
         OutputFailed: Standard output cannot be written, for another reason than that nobody reads it.
     """
     if stream is None or not text:
         return
+    if not as_it_is and is_terminal(stream):
+        text = _BIDIRECTIONAL.sub(_spelled_out, text)
     try:
         stream.write(text)
         stream.flush()

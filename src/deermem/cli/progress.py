@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from deermem.cli.output import Output, can_draw, is_terminal, visible, write
+from deermem.cli.output import Output, can_draw, is_terminal, shown, visible, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def shown_progress(out: Output, what: str, total: int) -> Iterator[Progress]:
 
         def line(text: str) -> None:
             # What is too long for the terminal is not broken: the terminal does that, and copies it whole.
-            console.print(Text(visible(text)), soft_wrap=True)
+            console.print(Text(shown(text)), soft_wrap=True)
 
         yield Progress(advance, line)
 
