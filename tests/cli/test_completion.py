@@ -170,14 +170,23 @@ def test_bash_gets_what_is_missing_of_a_name_that_it_breaks(
     assert capsys.readouterr().out == f"{printed}\t\n"
 
 
-@pytest.mark.usefixtures("store")
-@pytest.mark.parametrize("limit", ["_MOST_FACTS", "_MOST_USERS"])
+@pytest.mark.parametrize(
+    ("limit", "number", "typed"),
+    [
+        ("_MOST_NAMES", 2, ["get", "--user-id", "many", ""]),
+        ("_MOST_NAMES", 4, ["get", "--user-id", ""]),
+        ("_MOST_USERS", 2, ["get", "--user-id", ""]),
+    ],
+)
 def test_a_part_of_too_many_names_is_not_offered_as_if_it_were_all(
-    limit: str, monkeypatch: pytest.MonkeyPatch
+    limit: str, number: int, typed: list[str], store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert words("get", "--user-id", "alice@example.com", "") == ["fact_two"]
-    monkeypatch.setattr(f"deermem.cli.stored_names.{limit}", 0)
-    typed = ["get", ""] if limit == "_MOST_FACTS" else ["get", "--user-id", ""]
+    with MemoryRepository(store) as repository:
+        for each in range(3):
+            repository.create_fact(Scope.of("many"), FactDraft(f"Fact {each}."))
+    monkeypatch.setattr(f"deermem.cli.stored_names.{limit}", number + 1)
+    assert words(*typed)
+    monkeypatch.setattr(f"deermem.cli.stored_names.{limit}", number)
     assert words(*typed) == []
 
 

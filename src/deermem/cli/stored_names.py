@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Final
 
 from deermem.config import read_environment
@@ -26,7 +27,7 @@ from deermem.model.identity import (
     stored_agent_name,
 )
 
-_MOST_FACTS: Final = 10_000
+_MOST_NAMES: Final = 10_000
 _MOST_USERS: Final = 200  # whose files are opened, for the ids that a directory's name does not tell
 _HEAD: Final = 4_096
 _USER_LINE: Final = re.compile(rb"^user_id: (.+)$", re.MULTILINE)
@@ -77,7 +78,7 @@ def _facts(said: Mapping[str, str], typed: str) -> Sequence[str]:
     for shard in filter(is_shard, _folders(folder)):
         names = os.listdir(os.path.join(folder, shard))
         seen += len(names)
-        if seen > _MOST_FACTS:
+        if seen > _MOST_NAMES:
             return ()
         found += [each for name in names if name.startswith(typed) and (each := fact_id_of(name))]
     return found
@@ -102,8 +103,16 @@ def _bucket(said: Mapping[str, str]) -> str:
 
 
 def _folders(path: str) -> list[str]:
+    """Returns the names of the directories in a directory.
+
+    Raises:
+        ValueError: There are too many to look at.
+    """
     with os.scandir(path) as entries:
-        return [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+        found = list(islice(entries, _MOST_NAMES + 1))
+        if len(found) > _MOST_NAMES:
+            raise ValueError(path)
+        return [each.name for each in found if each.is_dir(follow_symlinks=False)]
 
 
 def _raw_id(bucket: str, name: str) -> str | None:
