@@ -17,7 +17,13 @@ from deermem import LockTimeout, MemoryRepository
 from deermem.storage.filesystem import LocalFileSystem
 from deermem.storage.locks import Turns
 from deermem.storage.port import LockFile
-from tests.support.forks import fork_beside_a_transaction, fork_beside_a_waiter, fork_within_a_transaction
+from tests.support.forks import (
+    fork_beside_a_call,
+    fork_beside_a_change_of_the_cache,
+    fork_beside_a_transaction,
+    fork_beside_a_waiter,
+    fork_within_a_transaction,
+)
 from tests.support.processes import Peer
 from tests.support.stores import ALICE, bucket_path, draft, store_with
 from tests.support.threads import PATIENCE, in_thread
@@ -190,6 +196,19 @@ def test_a_forked_child_does_not_believe_that_it_holds_its_parents_lock(tmp_path
     assert while_held == "LockTimeout"
     assert (afterwards, revision) == ("3", 4)
     assert MemoryRepository(tmp_path).snapshot(ALICE).by_id.keys() == {"x", "held", "child", "parent"}
+
+
+@needs_fork
+def test_a_child_that_is_forked_beside_a_change_of_the_cache_reads_and_writes(tmp_path: Path) -> None:
+    store_with(tmp_path, "x")
+    with Peer(fork_beside_a_change_of_the_cache, tmp_path) as parent:
+        assert parent.hear() == "(['x'], 2)"
+
+
+@needs_fork
+def test_a_forked_child_does_not_wait_for_the_calls_of_its_parent(tmp_path: Path) -> None:
+    with Peer(fork_beside_a_call, tmp_path) as parent:
+        assert parent.hear() == ("True", True)
 
 
 @needs_fork

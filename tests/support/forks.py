@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from deermem import ChangeSet, MemoryRepository, Upsert
+from deermem import ChangeSet, DeerMem, MemoryRepository, Upsert
+from deermem.model.manifest import NO_MANIFEST, Manifest
 from deermem.storage.view import View
 from tests.support.stores import ALICE, draft
 from tests.support.watched import Call, WatchedFileSystem, call_of
@@ -60,6 +61,62 @@ def fork_beside_a_transaction(pipe: Connection, root: Path) -> None:
     go_on.set()
     thread.join(PATIENCE)
     pipe.send((while_held, when_released(), patient.upsert_fact(ALICE, draft("parent")).revision))
+
+
+def fork_beside_a_change_of_the_cache(pipe: Connection, root: Path) -> None:
+    """Forks while another thread is in the midst of a change of the cache; the child reads and writes."""
+    store = MemoryRepository(root)
+    store.snapshot(ALICE)
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        """Is looked at under the cache's lock."""
+
+        @property
+        def manifest(self) -> Manifest:
+            inside.set()
+            assert go_on.wait(PATIENCE)
+            return NO_MANIFEST
+
+    thread = threading.Thread(target=store.engine.cache.remember, args=(ALICE.user, Slow()))
+    thread.start()
+    assert inside.wait(PATIENCE)
+
+    def work() -> tuple[Sequence[str], int]:
+        signal.alarm(int(PATIENCE))
+        known = sorted(store.snapshot(ALICE).by_id)
+        return known, store.upsert_fact(ALICE, draft("child")).revision
+
+    answer = answer_of_a_fork(work)()
+    go_on.set()
+    thread.join(PATIENCE)
+    pipe.send(answer)
+
+
+def fork_beside_a_call(pipe: Connection, root: Path) -> None:
+    """Forks while another thread is in a call of the manager; the child closes it."""
+    disk = WatchedFileSystem(root)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def stop(call: Call) -> None:
+        if call_of("rename", "memory.json")(call):
+            inside.set()
+            assert go_on.wait(PATIENCE)
+
+    disk.on_call = stop
+    manager = DeerMem({}, repository=MemoryRepository(disk))
+    thread = threading.Thread(target=manager.create_fact, args=("text",), kwargs={"user_id": "alice"})
+    thread.start()
+    assert inside.wait(PATIENCE)
+
+    def work() -> bool:
+        signal.alarm(int(PATIENCE))
+        return manager.shutdown_flush(PATIENCE / 2)
+
+    answer = answer_of_a_fork(work)()
+    go_on.set()
+    thread.join(PATIENCE)
+    pipe.send((answer, manager.shutdown_flush(PATIENCE)))
 
 
 def fork_within_a_transaction(pipe: Connection, root: Path) -> None:

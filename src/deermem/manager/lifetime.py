@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from deermem.errors import MemoryManagerClosed
+from deermem.storage.forks import follows_forks
 
 
 @dataclass(slots=True)
@@ -30,6 +31,13 @@ class Lifetime:
         self._numbers = count()
         self._under_way: dict[int, _UnderWay] = {}
         self._closed = False
+        follows_forks(self)
+
+    def begin_in_child(self) -> None:
+        """Waits in a forked child for nothing that only the parent's other threads can end."""
+        self._changed = threading.Condition()
+        here = threading.get_ident()
+        self._under_way = {token: each for token, each in self._under_way.items() if each.thread == here}
 
     @property
     def closed(self) -> bool:

@@ -17,6 +17,7 @@ from deermem.model.resolution import Resolution
 from deermem.model.snapshot import Snapshot
 from deermem.storage.bucket import ManifestImage, StoredFact
 from deermem.storage.costs import cost_of_fact, cost_of_scope
+from deermem.storage.forks import follows_forks
 from deermem.storage.known_facts import KnownFact, KnownFacts
 
 DEFAULT_CACHE_BYTES: Final = 64_000_000
@@ -116,6 +117,15 @@ class SnapshotCache:
         self._cost = 0
         self.hits = 0
         self.misses = 0
+        follows_forks(self)
+
+    def begin_in_child(self) -> None:
+        """Keeps what is known in a forked child, unless another thread was just changing it."""
+        if self._mutex.acquire(blocking=False):
+            self._mutex.release()
+            return
+        self._mutex = threading.RLock()
+        self.clear()
 
     @property
     def cost(self) -> int:

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
+from deermem.storage.forks import follows_forks
+
 COMMITS: Final = "commits"
 CONFLICTS: Final = "conflicts"
 RECOVERIES: Final = "recoveries"
@@ -17,8 +19,13 @@ class Counters:
     """Counts events by name; safe to use from several threads, which `+= 1` alone is not."""
 
     def __init__(self) -> None:
-        self._mutex = threading.Lock()
+        self.begin_in_child()
+        follows_forks(self)
         self._counts = dict.fromkeys((COMMITS, CONFLICTS, RECOVERIES, LOCK_WAITS, LOCK_TIMEOUTS), 0)
+
+    def begin_in_child(self) -> None:
+        """Lets a forked child count on."""
+        self._mutex = threading.Lock()
 
     def count(self, name: str) -> None:
         """Counts one event."""

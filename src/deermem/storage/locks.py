@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import weakref
@@ -14,6 +13,7 @@ from typing import Final
 from deermem.errors import LockTimeout
 from deermem.format.layout import LOCK
 from deermem.storage.counters import LOCK_TIMEOUTS, LOCK_WAITS, Counters
+from deermem.storage.forks import follows_forks
 from deermem.storage.opening import BucketGone, trusted
 from deermem.storage.port import Directory
 
@@ -85,10 +85,11 @@ class UserLocks:
         self._root = root
         self._timeout = timeout
         self._counters = counters
-        self._reset()
-        _all_locks.add(self)
+        self.begin_in_child()
+        follows_forks(self)
 
-    def _reset(self) -> None:
+    def begin_in_child(self) -> None:
+        """Forgets whose turn it is: the threads that held the turns do not exist in a forked child."""
         self._mutex = threading.Lock()
         self._turns: weakref.WeakValueDictionary[str, Turns] = weakref.WeakValueDictionary()
 
@@ -136,16 +137,3 @@ def _present() -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise BucketGone(*error.args) from None
-
-
-_all_locks: weakref.WeakSet[UserLocks] = weakref.WeakSet()
-
-
-def _reset_after_fork() -> None:
-    # The threads that held the turns do not exist in the child.
-    for locks in list(_all_locks):
-        locks._reset()  # noqa: SLF001 - the module's own class
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
