@@ -217,7 +217,7 @@ class DeerMemConfig:
 
 
 # Settings that this release does not have, which a host may still set (plan section 11).
-_FIXED: Final = ("fact_format", "journal_enabled")
+FIXED: Final = ("fact_format", "journal_enabled")
 
 
 def read_settings_file(path: str) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def parse_variables(environment: Mapping[str, str]) -> dict[str, Any]:
     if environment.get(LOCK_TIMEOUT):
         found["file_lock_timeout_seconds"] = _parse_timeout(environment[LOCK_TIMEOUT])
     defaults = {each.name: getattr(_DEFAULTS, each.name) for each in fields(DeerMemConfig)}
-    for name, default in {**defaults, **dict.fromkeys(_FIXED, "")}.items():
+    for name, default in {**defaults, **dict.fromkeys(FIXED, "")}.items():
         variable = f"DEERMEM_{name.upper()}"
         if environment.get(variable):
             found[name] = _parse_variable(variable, environment[variable], default)

@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deermem.asgi.identification import Caller
-from deermem.asgi.naming import check_names, told_by_variable, variables_of
+from deermem.asgi.naming import check_names, check_variables, told_by_variable, variables_of
 from deermem.errors import InvalidInputError
 
 MAX_SUBJECTS: Final = 10_000
@@ -84,6 +84,7 @@ class LimitSettings:
             raise InvalidInputError(slip, f"is no setting; the variables of limits begin with {PREFIX}")
         variables = variables_of(PREFIX, environment)
         given = dict(table or {})
+        check_variables(PREFIX, variables, [each.name for each in fields(cls)])
         with told_by_variable("limits", variables):
             for name, each in variables.items():
                 given[name] = _number(f"limits.{name}", (environment or {})[each])

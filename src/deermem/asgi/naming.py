@@ -18,6 +18,25 @@ def variables_of(prefix: str, environment: Mapping[str, str] | None) -> dict[str
     }
 
 
+def check_variables(prefix: str, variables: Mapping[str, str], known: Iterable[str]) -> None:
+    """Makes sure that the settings of variables exist.
+
+    Args:
+        prefix: What the variables begin with.
+        variables: The variables by the names of the settings.
+        known: The names that there are.
+
+    Raises:
+        InvalidInputError: One does not; it says which variables are called nearly so.
+    """
+    names = [*known]
+    for name, variable in variables.items():
+        if name not in names:
+            near = [f"{prefix}{each.upper()}" for each in get_close_matches(name, names)]
+            hint = f"; there is {' and '.join(near)}" if near else ""
+            raise InvalidInputError(variable, f"is no setting{hint}")
+
+
 def check_names(table: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Makes sure that settings exist.
 

@@ -17,7 +17,7 @@ from deermem.cli.numbers import whole_number
 from deermem.cli.options import ScopeOptions, with_options
 from deermem.cli.output import is_terminal
 from deermem.cli.serving import listening_on, log_to_standard_error, memory_settings, note_missing_tokens
-from deermem.cli.settings_file import read_tables
+from deermem.cli.settings_file import read_tables, told_by_file
 from deermem.cli.start_check import check_store
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def mcp(
     else:
         where = (host or DEFAULT_HOST, DEFAULT_PORT if port is None else port)
         origins = _checked_origins(allow_origin or [])
-        _serve_http(options, memory, tables, where, origins, read_only)
+        _serve_http(
+            options, memory, _http_settings(options, config, tables, memory), where, origins, read_only
+        )
 
 
 def _serve_stdio(options: ScopeOptions, memory: DeerMemConfig, read_only: bool) -> None:
@@ -98,25 +100,36 @@ def _serve_stdio(options: ScopeOptions, memory: DeerMemConfig, read_only: bool) 
         serve_stdio(create_server(manager, fixed_scope(scope), read_only=read_only))
 
 
+def _http_settings(
+    options: ScopeOptions, path: str | None, tables: Mapping[str, dict[str, Any]], memory: DeerMemConfig
+) -> tuple[Any, Any, Any]:
+    """Reads the settings of the authentication, the limits and the connections."""
+    from deermem.asgi.limits import LimitSettings
+    from deermem.gateway.settings import GatewaySettings
+
+    with told_by_file(path):
+        return (
+            _auth_settings(options, tables["auth"], memory),
+            LimitSettings.load(tables["limits"], os.environ),
+            GatewaySettings.load(tables["gateway"], os.environ),
+        )
+
+
 def _serve_http(
     options: ScopeOptions,
     memory: DeerMemConfig,
-    tables: Mapping[str, dict[str, Any]],
+    settings: tuple[Any, Any, Any],
     where: tuple[str, int],
     origins: list[str],
     read_only: bool,
 ) -> None:
-    from deermem.asgi.limits import LimitSettings
     from deermem.asgi.listener import listener_on
     from deermem.gateway.auth import Mode, make_authenticator
-    from deermem.gateway.settings import GatewaySettings
     from deermem.integrations.mcp import create_server, scope_of_caller
     from deermem.integrations.mcp.http import PATH, create_app, server_of
     from deermem.manager import DeerMem
 
-    auth = _auth_settings(options, tables["auth"], memory)
-    limits = LimitSettings.load(tables["limits"], os.environ)
-    connections = GatewaySettings.load(tables["gateway"], os.environ)
+    auth, limits, connections = settings
     authenticator = make_authenticator(auth)
     if auth.mode is Mode.TOKEN:
         note_missing_tokens(options, auth.token_file)

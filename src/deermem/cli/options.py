@@ -13,6 +13,7 @@ import typer
 
 from deermem.cli.exits import UsageError, report_of
 from deermem.cli.output import Output
+from deermem.cli.variables import unknown_here
 
 if TYPE_CHECKING:
     from deermem.config import EdgeSettings
@@ -237,6 +238,8 @@ def with_options(
         def run(**values: Any) -> None:
             options = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
             with reported(options):
+                if unknown := unknown_here():
+                    options.out.note(f"Warning: {unknown}")
                 command(options, **values)  # type: ignore[call-arg]  # the signature below says what comes
 
         run.__name__, run.__doc__ = command.__name__, command.__doc__

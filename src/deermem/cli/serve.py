@@ -12,7 +12,7 @@ from deermem.cli.exits import UsageError
 from deermem.cli.numbers import whole_number
 from deermem.cli.options import StoreOptions, with_options
 from deermem.cli.serving import listening_on, log_to_standard_error, memory_settings, note_missing_tokens
-from deermem.cli.settings_file import read_tables
+from deermem.cli.settings_file import read_tables, told_by_file
 from deermem.cli.start_check import check_store
 
 
@@ -76,9 +76,10 @@ def _settings(options: StoreOptions, path: str | None) -> tuple[Any, Any, Any, A
 
     tables = read_tables(path)
     memory = memory_settings(options, path)
-    gateway = GatewaySettings.load(tables["gateway"], os.environ)
-    limits = LimitSettings.load(tables["limits"], os.environ)
     auth = tables["auth"]
     if (os.environ.get("DEERMEM_AUTH_MODE") or auth.get("mode", "none")) == "none":
         auth.setdefault("user", options.settings.user_id)
-    return memory, gateway, limits, AuthSettings.load(auth, os.environ, memory.storage_root())
+    with told_by_file(path):
+        gateway = GatewaySettings.load(tables["gateway"], os.environ)
+        limits = LimitSettings.load(tables["limits"], os.environ)
+        return memory, gateway, limits, AuthSettings.load(auth, os.environ, memory.storage_root())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from deermem.cli.exits import CannotListen
 from deermem.cli.options import StoreOptions
 from deermem.cli.output import one_line
+from deermem.cli.settings_file import told_by_file
 
 if TYPE_CHECKING:
     from deermem.config import DeerMemConfig
@@ -46,7 +47,10 @@ def memory_settings(options: StoreOptions, path: str | None) -> DeerMemConfig:
     from deermem.config import DeerMemConfig
 
     variables = {each.name: f"DEERMEM_{each.name.upper()}" for each in fields(DeerMemConfig)}
-    with told_by_variable("", {name: each for name, each in variables.items() if os.environ.get(each)}):
+    with (
+        told_by_file(path),
+        told_by_variable("", {name: each for name, each in variables.items() if os.environ.get(each)}),
+    ):
         memory = DeerMemConfig.load(path)
     if options.storage_path is not None:
         memory = replace(memory, storage_path=options.storage_root)

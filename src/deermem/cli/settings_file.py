@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from deermem.cli.exits import UsageError
@@ -25,11 +27,28 @@ def read_tables(path: str | None) -> dict[str, dict[str, Any]]:
     for name, value in settings.items():
         if isinstance(value, dict) and name not in _TABLES:
             raise UsageError(f"{path}: [{name}] is no table of settings; there are {', '.join(_TABLES)}")
-    return {name: _table(settings, name) for name in _TABLES}
+    return {name: _table(path, settings, name) for name in _TABLES}
 
 
-def _table(settings: dict[str, Any], name: str) -> dict[str, Any]:
+@contextmanager
+def told_by_file(path: str | None) -> Iterator[None]:
+    """Names the settings file in what is said to be wrong with a setting that no variable has set.
+
+    Raises:
+        InvalidInputError: What is wrong inside.
+    """
+    from deermem.errors import InvalidInputError
+
+    try:
+        yield
+    except InvalidInputError as error:
+        if path is None or error.field == path or error.field.startswith("DEERMEM_"):
+            raise
+        raise InvalidInputError(f"{path}: {error.field}", error.reason) from None
+
+
+def _table(path: str | None, settings: dict[str, Any], name: str) -> dict[str, Any]:
     table = settings.get(name, {})
     if not isinstance(table, dict):
-        raise UsageError(f"the setting {name} must be a table")
+        raise UsageError(f"{path}: the setting {name} must be a table")
     return dict(table)

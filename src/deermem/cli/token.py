@@ -13,7 +13,7 @@ from deermem.cli.exits import ExitCode, Report, UsageError
 from deermem.cli.helping import MARKUP
 from deermem.cli.options import StoreOptions, UserOptions, with_options
 from deermem.cli.output import one_line
-from deermem.cli.settings_file import read_tables
+from deermem.cli.settings_file import read_tables, told_by_file
 from deermem.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _file_of(options: TokenOptions | NewTokenOptions) -> TokenFile:
 
     named = read_tables(options.config)["auth"].get("token_file")
     if not isinstance(named, str | None):
-        raise UsageError("auth.token_file must be text")
+        raise UsageError(f"{options.config}: auth.token_file must be text")
     path = options.token_file or os.environ.get(f"{PREFIX}TOKEN_FILE") or named
     return TokenFile(os.path.abspath(path or default_token_file(_root_of(options))))
 
@@ -149,7 +149,8 @@ def _root_of(options: TokenOptions | NewTokenOptions) -> str:
 
     if options.storage_path is not None:
         return options.storage_root
-    return DeerMemConfig.load(options.config).storage_root()
+    with told_by_file(options.config):
+        return DeerMemConfig.load(options.config).storage_root()
 
 
 def _document(entry: TokenEntry) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from ipaddress import ip_network
 from typing import Any, Final, Self
 
-from deermem.asgi.naming import check_names, told_by_variable, variables_of
+from deermem.asgi.naming import check_names, check_variables, told_by_variable, variables_of
 from deermem.errors import InvalidInputError
 from deermem.gateway.browser import parse_origin
 
@@ -102,6 +102,7 @@ class GatewaySettings:
         variables = variables_of(PREFIX, environment)
         given = {**(table or {}), **{name: (environment or {})[each] for name, each in variables.items()}}
         kinds = {each.name: type(each.default) for each in fields(cls)}
+        check_variables(PREFIX, variables, kinds)
         with told_by_variable("gateway", variables):
             check_names("gateway", given, kinds)
             return cls(**{name: _parsed(name, value, kinds[name]) for name, value in given.items()})

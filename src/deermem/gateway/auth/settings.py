@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from deermem.asgi.naming import check_names, told_by_variable, variables_of
+from deermem.asgi.naming import check_names, check_variables, told_by_variable, variables_of
 from deermem.errors import InvalidInputError
 from deermem.gateway.auth.subjects import ACTING_HEADERS
 from deermem.model.identity import safe_user_id
@@ -103,6 +103,7 @@ class AuthSettings:
         given = {**(table or {}), **{name: (environment or {})[each] for name, each in variables.items()}}
         if given.get("mode") == Mode.TOKEN and not given.get("token_file") and storage_root:
             given["token_file"] = default_token_file(storage_root)
+        check_variables(PREFIX, variables, [each.name for each in fields(cls)])
         with told_by_variable("auth", variables):
             return cls.from_mapping(given)
 
@@ -159,13 +160,21 @@ def _check_token(settings: AuthSettings) -> None:
         raise InvalidInputError("auth.token_file", "must name a file")
 
 
+def _given(value: str) -> str:
+    """Says what is wrong with the first of two settings of which exactly one must be given."""
+    return "is not alone" if value else "is missing"
+
+
 def _check_jwt(settings: AuthSettings) -> None:
     if not settings.issuer:
         raise InvalidInputError("auth.issuer", "must be given: the `iss` of the tokens")
     if not settings.audience:
         raise InvalidInputError("auth.audience", "must be given: the `aud` of the tokens")
     if bool(settings.jwks_file) == bool(settings.jwks_url):
-        raise InvalidInputError("auth.jwks_file", "exactly one of jwks_file and jwks_url must be given")
+        raise InvalidInputError(
+            "auth.jwks_file",
+            f"{_given(settings.jwks_file)}: exactly one of jwks_file and jwks_url must be given",
+        )
     if settings.jwks_url:
         check_https(settings.jwks_url)
     if settings.jwks_ca_file and not settings.jwks_url:
@@ -204,7 +213,8 @@ def _check_proxy(settings: AuthSettings) -> None:
         )
     if bool(settings.proxy_secret) == bool(settings.proxy_secret_file):
         raise InvalidInputError(
-            "auth.proxy_secret", "exactly one of proxy_secret and proxy_secret_file must be given"
+            "auth.proxy_secret",
+            f"{_given(settings.proxy_secret)}: exactly one of proxy_secret and proxy_secret_file must be given",
         )
     if settings.proxy_secret:
         check_secret(settings.proxy_secret)
