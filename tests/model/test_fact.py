@@ -110,6 +110,11 @@ def test_a_derived_title_is_derived_again_and_a_given_one_stays() -> None:
     assert next_fact(given_.draft(content="second"), SCOPE, LATER, given_).title == "Mine"
 
 
+def test_a_title_that_ended_at_a_tab_in_an_earlier_release_still_counts_as_derived() -> None:
+    stored = replace(fact("x", "tab\there"), title="tab")
+    assert next_fact(stored.draft(content="second"), SCOPE, LATER, stored).title == "second"
+
+
 def test_the_user_may_be_known_by_another_name_of_the_same_bucket() -> None:
     raw = Scope.of("a@b.c")
     by_bucket = Scope.of(raw.user.bucket)

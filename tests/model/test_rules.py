@@ -132,6 +132,11 @@ def test_a_derived_title_is_one_short_line_that_a_given_title_could_be(content: 
         ("a" * 160, "a" * 160),
         ("a" * 161, "a" * 159 + "…"),
         ("\x00\x01", "Untitled"),
+        ("tab\there and more", "tab here and more"),
+        ("\x1b[31mred\x07 and more\nsecond", "[31mred and more"),
+        ("one\x00\ttwo\rthree", "one two"),
+        ("a\x85b", "a"),
+        ("a\x0cb", "a"),
     ],
 )
 def test_a_title_is_derived_from_the_first_line_with_text(content: str, title: str) -> None:

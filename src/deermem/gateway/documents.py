@@ -17,7 +17,7 @@ from deermem.compat import fact_document, snapshot_document
 from deermem.gateway.etag import DOCUMENT, FACT, make_etag
 from deermem.model.fact import Fact
 from deermem.model.identity import AgentName
-from deermem.model.rules import derive_title
+from deermem.model.rules import is_derived_title
 from deermem.model.snapshot import Snapshot
 
 DEFAULT_RENDERED_BYTES: Final = 16_000_000
@@ -62,7 +62,7 @@ def public_fact(fact: Mapping[str, Any]) -> dict[str, Any]:
     says something else is sent, or an export would lose it.
     """
     public = {key: value for key, value in fact.items() if value is not None}
-    if public.get("title") == derive_title(public["content"]):
+    if "title" in public and is_derived_title(public["title"], public["content"]):
         del public["title"]
     return public
 

@@ -21,6 +21,7 @@ from deermem.model.rules import (
     check_texts,
     check_title,
     derive_title,
+    is_derived_title,
     split_category,
 )
 from deermem.model.timestamps import normalise_timestamp
@@ -117,7 +118,7 @@ class Fact:
         for name in changes:
             if name not in values or name == "id":
                 raise InvalidInputError(str(name), "is no field of a fact that can be changed")
-        if self.title == derive_title(self.content):
+        if is_derived_title(self.title, self.content):
             values["title"] = None
         values["category"] = self.category_extension or self.category
         return FactDraft(**{**values, **changes})

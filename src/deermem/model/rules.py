@@ -22,6 +22,8 @@ MAX_LIST_ITEMS: Final = 1_000
 MAX_COUNT: Final = 2**53
 
 _LINE_OR_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_CONTROL_IN_LINE = re.compile(r" *[\x00-\x1f\x7f-\x9f]+ *")
+_LINE_END = re.compile(r"[\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def check_utf8(field: str, value: str) -> int:
@@ -75,8 +77,28 @@ def check_title(value: Any) -> str | None:
 
 
 def derive_title(content: str) -> str:
-    """Returns the title that a fact without one has: the first line of its content, cut short."""
-    for line in _LINE_OR_CONTROL.split(content[: 8 * MAX_TITLE]):
+    """Returns the title that a fact without one has: the first line of its content, cut short.
+
+    A tab, or a control character that ends no line, becomes a blank.
+    """
+    lines = _LINE_END.split(content[: 8 * MAX_TITLE])
+    return _first_of(_CONTROL_IN_LINE.sub(" ", line) for line in lines)
+
+
+def is_derived_title(title: str, content: str) -> bool:
+    """Tells whether a title is what is derived from a content, by this release or an earlier one.
+
+    Earlier ones ended a title at a tab, too, and their files are still there.
+    """
+    if title == derive_title(content):
+        return True
+    start = content[: 8 * MAX_TITLE]
+    return title == _first_of(_LINE_OR_CONTROL.split(start))
+
+
+def _first_of(lines: Iterable[str]) -> str:
+    """Returns the first of some lines that has text, cut short."""
+    for line in lines:
         title = line.strip()
         bare = title.lstrip("#").strip() or title
         if bare:

@@ -39,6 +39,9 @@ def test_what_says_nothing_is_left_out(storage: Any, said: dict[str, Any], store
     assert read["createdAt"].startswith("20")
 
 
+_LONG_TITLE = f"{'x' * 100} {'y' * 58}…"
+
+
 def as_deerflow_writes(tmp_path: Path, storage: Any, body: str) -> None:
     """Puts a document in place of a stored fact's, with the front matter of DeerFlow's."""
     storage.upsert_fact(fact("fact_1"), **WHO)
@@ -55,10 +58,10 @@ def as_deerflow_writes(tmp_path: Path, storage: Any, body: str) -> None:
 @pytest.mark.parametrize(
     ("body", "content", "title"),
     [
-        ("# a\tb\n\na\tb", "a\tb", "a"),
-        ("# a\tb\n\na\tb\nand more", "a\tb\nand more", "a"),
-        (f"# {'x' * 100}\t{'y' * 59}\n\n{'x' * 100}\t{'y' * 90}", f"{'x' * 100}\t{'y' * 90}", "x" * 100),
-        ("# a\tb\n\nsomething else", "# a\tb\n\nsomething else", "a"),
+        ("# a\tb\n\na\tb", "a\tb", "a b"),
+        ("# a\tb\n\na\tb\nand more", "a\tb\nand more", "a b"),
+        (f"# {'x' * 100}\t{'y' * 59}\n\n{'x' * 100}\t{'y' * 90}", f"{'x' * 100}\t{'y' * 90}", _LONG_TITLE),
+        ("# a\tb\n\nsomething else", "# a\tb\n\nsomething else", "a b"),
         ("# Own\n\na\tb", "a\tb", "Own"),
     ],
 )

@@ -214,7 +214,8 @@ def _check_proxy(settings: AuthSettings) -> None:
     if bool(settings.proxy_secret) == bool(settings.proxy_secret_file):
         raise InvalidInputError(
             "auth.proxy_secret",
-            f"{_given(settings.proxy_secret)}: exactly one of proxy_secret and proxy_secret_file must be given",
+            f"{_given(settings.proxy_secret)}: exactly one of proxy_secret and proxy_secret_file "
+            "must be given",
         )
     if settings.proxy_secret:
         check_secret(settings.proxy_secret)

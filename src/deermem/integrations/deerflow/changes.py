@@ -16,7 +16,7 @@ from deermem.integrations.deerflow.values import read_patch, storable
 from deermem.model.changes import ABSENT, ANYTHING, AtRevision, ChangeSet, Delete, Precondition, Upsert
 from deermem.model.fact import FactDraft
 from deermem.model.identity import FactId, Scope, parse_fact_id
-from deermem.model.rules import derive_title
+from deermem.model.rules import is_derived_title
 from deermem.storage.view import View
 
 NewId = Callable[[], FactId]
@@ -166,7 +166,9 @@ def _titled(draft: FactDraft, scope: Scope, view: View) -> FactDraft:
     if draft.title is None or draft.id is None:
         return draft
     present = view.fact(scope, FactId(draft.id))
-    if present is None or not draft.title == present.title == derive_title(present.content):
+    if present is None or draft.title != present.title:
+        return draft
+    if not is_derived_title(present.title, present.content):
         return draft
     return replace(draft, title=None)
 
