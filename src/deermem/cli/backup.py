@@ -49,6 +49,10 @@ def backup(
         return
     if out is None:
         raise UsageError("--out is missing", "name the archive to write: --out backup.tar.gz")
+    if out == "-":
+        raise UsageError(
+            "a backup is not written to standard output", "name a file with --out, and send that"
+        )
     if all_users and (options.user_id is not None or options.no_user):
         raise UsageError("--all-users goes with neither --user-id nor --no-user")
     from deermem.cli.absence import require_root
@@ -113,7 +117,8 @@ def verify(options: StoreOptions, file: ArchiveArgument) -> None:
                 f"{each.user} (revision {_known(each.revision)}, {_files(each.files)})"
                 for each in found.users
             ),
-            f"{len(found.users)} users, {found.facts} facts; {found.header.tool}, {found.header.created}",
+            f"{_count(len(found.users), 'user')}, {_count(found.facts, 'fact')}; "
+            f"{found.header.tool}, {found.header.created}",
         ],
     )
     options.out.exit_if(problems)
@@ -153,7 +158,11 @@ def _known(revision: int | None) -> str:
 
 
 def _files(count: int) -> str:
-    return f"{count:,} file{'' if count == 1 else 's'}"
+    return _count(count, "file")
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 application: Final = typer.Typer(rich_markup_mode=MARKUP, invoke_without_command=True)

@@ -56,7 +56,7 @@ class FieldOptions(ScopeOptions):
             "category": self.category,
             "confidence": self.confidence,
             "title": self.title,
-            "topics": self.topic or None,
+            "topics": list(dict.fromkeys(self.topic or ())) or None,
             "source": self.source,
         }
         return {name: value for name, value in given.items() if value is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from deermem.cli.findings import (
 from deermem.cli.hints import spelled_out
 from deermem.cli.options import UserOptions, with_options
 from deermem.cli.output import one_line
+from deermem.format.layout import USERS
 
 if TYPE_CHECKING:
     from deermem.maintenance.findings import CheckReport, Finding
@@ -120,9 +122,24 @@ def _show(
         drawn=lambda: drawn_findings(findings),
     )
     options.out.note(summary_of(report))
+    if not (all_users or findings or more):
+        options.out.hint(_if_nothing_is_stored(root, report))
     if any(each.kind == PERMISSIONS for each in findings):
         command = f"deermem check{' --all-users' if all_users else ''} --repair --only {PERMISSIONS}"
         options.out.hint(spelled_out(f"`{command}` takes the permissions of others away", options))
+
+
+def _if_nothing_is_stored(root: str, report: CheckReport) -> str:
+    """Says that there is nothing of the user, whose id may be mistyped; empty if there is something."""
+    (user,) = report.users
+    if os.path.lexists(os.path.join(root, user.directory)) and (user.version or user.facts):
+        return ""
+    try:
+        users = sorted(each for each in os.listdir(os.path.join(root, USERS)) if not each.startswith("."))
+    except OSError:
+        users = []
+    there = f"; users there are: {', '.join(users[:10])}{', …' if len(users) > 10 else ''}" if users else ""
+    return f"nothing is stored of the user {user.user} in {root}{there}"
 
 
 def _repair(

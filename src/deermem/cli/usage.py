@@ -20,7 +20,10 @@ def usage_report(error: Any, arguments: Sequence[str], root: Any) -> Report:
         root: The command that has all the others below it.
     """
     path = error.ctx.command_path if error.ctx is not None else _path_of(arguments, root)
-    message, hint = error.format_message().rstrip("."), f"`{path} --help` shows what there is"
+    message, hint = (
+        error.format_message().rstrip(".").replace("Value error, ", ""),
+        f"`{path} --help` shows what there is",
+    )
     if type(error).__name__ == "NoSuchOption":
         message = f"no such option: {error.option_name}"
         hint = _hint_on_option(error, path)
