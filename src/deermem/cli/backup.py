@@ -117,8 +117,10 @@ def verify(options: StoreOptions, file: ArchiveArgument) -> None:
                 f"{each.user} (revision {_known(each.revision)}, {_files(each.files)})"
                 for each in found.users
             ),
-            f"{_count(len(found.users), 'user')}, {_count(found.facts, 'fact')}; "
-            f"{found.header.tool}, {found.header.created}",
+            (
+                f"{_count(len(found.users), 'user')}, {_count(found.facts, 'fact')}; "
+                f"{found.header.tool}, {found.header.created}"
+            ),
         ],
     )
     options.out.exit_if(problems)

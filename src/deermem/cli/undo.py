@@ -1,4 +1,4 @@
-"""`undo`: what a clear, an import or a restore replaced comes back."""
+"""`undo`: what a clear, an import, a restore or a trim to the cap replaced comes back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def undo(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do, and do nothing.")] = False,
 ) -> None:
-    """Take back the user's last clear, import or restore.
+    """Take back the user's last clear, import, restore or trim to the cap.
 
     What it deleted or replaced comes back and what it wrote goes, except for what was changed since. It
     is one transaction. Without --yes it says what it will do, and asks.
@@ -91,7 +91,7 @@ def _nothing(options: UserOptions, user: object) -> typer.Exit:
     until = f"it can be for {days} days (DEERMEM_UNDO_DAYS)" if days else "DEERMEM_UNDO_DAYS=0 keeps nothing"
     report = Report(
         "NothingToUndo",
-        f"no clear, import or restore of the user {user} can be taken back",
+        f"no clear, import, restore or trim of the user {user} can be taken back",
         until,
         ExitCode.NOT_FOUND,
     )
