@@ -20,7 +20,8 @@ LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 # Every document that needs it sets it to a directory of its own, so it does no harm to the next one.
 MAY_STAY: Final = frozenset(["DEERMEM_DATA_DIR"])
-OF_THE_SHELL: Final = frozenset(["_", "OLDPWD", "PWD", "SHLVL"])
+# The last two are those of whatever terminal the process has, set by its line editor.
+OF_THE_SHELL: Final = frozenset(["_", "OLDPWD", "PWD", "SHLVL", "LINES", "COLUMNS"])
 
 
 class BlockFailed(AssertionError):
