@@ -144,6 +144,11 @@ def test_the_status_of_many_users_names_the_command_once(old: CommandLine) -> No
     assert [line.split("\t")[3] for line in result.lines[-3:]] == ["2", "1", "1"]
 
 
+def test_the_command_that_status_names_means_the_store_that_was_named(old: CommandLine) -> None:
+    result = old("status", *ALICE, "--storage-path", str(old.root))
+    assert f"`deermem migrate --user-id alice --storage-path {old.root}`" in result.err
+
+
 def test_the_status_reports_what_stops_the_migration(cli: CommandLine) -> None:
     put(cli.root, document(FACT, NOT_TO_BE_MIGRATED))
     result = cli("status", *ALICE)

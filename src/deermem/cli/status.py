@@ -55,7 +55,7 @@ def status(
         dict.fromkeys([*root.problems, *(problem for each in memories for problem in each.problems)])
     )
     warnings = [*root.warnings, *(warning for each in memories for warning in each.warnings)]
-    warnings += _told_of_version_one(memories)
+    warnings += _told_of_version_one(memories, options.storage_path)
     document: dict[str, Any] = {
         **root.document(),
         **({"storageClass": options.storage_class} if options.storage_class else {}),
@@ -80,14 +80,18 @@ def status(
     options.out.exit_if(problems)
 
 
-def _told_of_version_one(memories: Sequence[Memory]) -> list[str]:
+def _told_of_version_one(memories: Sequence[Memory], path: str | None) -> list[str]:
     """Says which users are not migrated, and how that is done; one sentence for many."""
-    from deermem.cli.version_one import how_to_migrate
+    from deermem.cli.version_one import how_to_migrate, option_of
 
     waiting = [each for each in memories if each.version_one]
     if len(waiting) > 1:
-        return [f"{len(waiting)} users are of version 1, not migrated yet: `deermem migrate --all-users`"]
-    return [f"{each.version_one[0]} {NOT_MIGRATED}: {how_to_migrate(each.user)}" for each in waiting]
+        command = how_to_migrate("--all-users", path)
+        return [f"{len(waiting)} users are of version 1, not migrated yet: {command}"]
+    return [
+        f"{each.version_one[0]} {NOT_MIGRATED}: {how_to_migrate(option_of(each.user), path)}"
+        for each in waiting
+    ]
 
 
 def _root_rows(root: Root, users: Sequence[UserId] | None) -> list[tuple[str, str]]:

@@ -49,6 +49,9 @@ def option_of(user: UserId) -> str:
     return "--no-user" if user.raw is None else f"--user-id {shlex.quote(user.raw)}"
 
 
-def how_to_migrate(user: UserId) -> str:
-    """Returns the command that migrates a user."""
-    return f"`deermem migrate {option_of(user)}`"
+def how_to_migrate(which: str, storage_path: str | None) -> str:
+    """Returns the command that migrates users, in the store that was named."""
+    import shlex
+
+    place = "" if storage_path is None else f" --storage-path {shlex.quote(storage_path)}"
+    return f"`deermem migrate {which}{place}`"
