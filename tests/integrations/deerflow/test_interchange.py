@@ -81,7 +81,7 @@ def test_a_first_line_with_tabs_goes_over_and_back(tmp_path: Path) -> None:
     content = "a\tb\tc\nand more"
     theirs(tmp_path).upsert_fact(fact("fact_1", content), **WHO)
     read = ours(tmp_path).get_fact("fact_1", **WHO)
-    assert (read["content"], read["title"]) == (content, "a")
+    assert (read["content"], read["title"]) == (content, "a b c")
     ours(tmp_path).upsert_fact({**read, "confidence": 0.9}, **WHO, expected_fact_revision=1)
     assert theirs(tmp_path).get_fact("fact_1", **WHO)["content"] == content
 
