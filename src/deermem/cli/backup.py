@@ -12,6 +12,7 @@ from deermem.cli.exits import UsageError, report_of
 from deermem.cli.helping import MARKUP
 from deermem.cli.options import StoreOptions, UserOptions, with_options
 from deermem.cli.outfile import given_file, result_file
+from deermem.cli.output import number_of
 
 if TYPE_CHECKING:
     from deermem.maintenance.saving import SavedUser
@@ -118,7 +119,7 @@ def verify(options: StoreOptions, file: ArchiveArgument) -> None:
                 for each in found.users
             ),
             (
-                f"{_count(len(found.users), 'user')}, {_count(found.facts, 'fact')}; "
+                f"{number_of(len(found.users), 'user')}, {number_of(found.facts, 'fact')}; "
                 f"{found.header.tool}, {found.header.created}"
             ),
         ],
@@ -160,11 +161,7 @@ def _known(revision: int | None) -> str:
 
 
 def _files(count: int) -> str:
-    return _count(count, "file")
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return number_of(count, "file")
 
 
 application: Final = typer.Typer(rich_markup_mode=MARKUP, invoke_without_command=True)

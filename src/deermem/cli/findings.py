@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from deermem.cli.output import one_line
+from deermem.cli.output import number_of, one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -83,10 +83,6 @@ def summary_of(report: CheckReport) -> str:
     """Says in a line what was looked at and how much was found."""
     facts = sum(each.facts for each in report.users)
     counted = Counter(each.severity for each in report.findings)
-    counts = ", ".join(_number(counted[each], each.name.lower()) for each in sorted(counted, reverse=True))
-    looked = f"{_number(len(report.users), 'user')}, {_number(facts, 'fact')}"
+    counts = ", ".join(number_of(counted[each], each.name.lower()) for each in sorted(counted, reverse=True))
+    looked = f"{number_of(len(report.users), 'user')}, {number_of(facts, 'fact')}"
     return f"Checked {looked}: {counts or 'nothing is wrong'}"
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -111,6 +111,11 @@ def visible(text: str) -> str:
     return _CONTROL.sub(_spelled_out, text)
 
 
+def number_of(count: int, word: str) -> str:
+    """Returns how many there are, with the word in the number that goes with it."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
 def shown(text: str) -> str:
     """Returns text for a terminal, where what would turn its direction is spelled out, too."""
     return _BIDIRECTIONAL.sub(_spelled_out, visible(text))

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from deermem.errors import DuplicateFact, FactNotFoundError
 from deermem.gateway.errors import EVICTED, Refusal, invalid
-from deermem.model.changes import ChangeSet, Delete, Unchanged, Upsert
+from deermem.model.changes import ChangeSet, Upsert
 from deermem.model.fact import MANUAL_SOURCE, Fact, FactDraft, next_fact
 from deermem.model.identity import FactId, Scope
-from deermem.model.plans import facts_over_cap, with_evictions
+from deermem.model.plans import deletions, facts_over_cap, with_evictions
 from deermem.model.snapshot import Snapshot
 
 KEY_HEADER: Final = "Idempotency-Key"
@@ -76,7 +76,7 @@ def delete_all(snapshot: Snapshot, fact_ids: Iterable[str]) -> ChangeSet:
         if fact is None:
             raise FactNotFoundError(fact_id)
         facts.append(fact)
-    return ChangeSet(deletes=_deletions(facts))
+    return ChangeSet(deletes=deletions(facts))
 
 
 def _is_there(snapshot: Snapshot, draft: FactDraft) -> bool:
@@ -84,7 +84,3 @@ def _is_there(snapshot: Snapshot, draft: FactDraft) -> bool:
     if fact is not None:
         check_repeated(fact, draft.content)
     return fact is not None
-
-
-def _deletions(facts: Iterable[Fact]) -> tuple[Delete, ...]:
-    return tuple(Delete(fact.scope.agent, fact.id, Unchanged(fact)) for fact in facts)

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from deermem.compat import located, read_changes, read_facts
 from deermem.errors import InvalidInputError
-from deermem.model.changes import ChangeSet, Delete, Unchanged, Upsert
+from deermem.model.changes import ChangeSet, Unchanged, Upsert
 from deermem.model.fact import Fact, FactDraft, Source
 from deermem.model.identity import FactId, is_fact_id
-from deermem.model.plans import with_evictions
+from deermem.model.plans import deletions, with_evictions
 from deermem.model.snapshot import Snapshot
 from deermem.model.summaries import SECTIONS, SummaryPatch
 
@@ -126,10 +126,7 @@ def changes_of(proposal: Proposal, snapshot: Snapshot, admission: Admission) -> 
             *(Upsert(agent, draft, Unchanged(snapshot.by_id[FactId(key)])) for key, draft in changed.items()),
             *(Upsert(agent, draft) for fact_id, draft in added.items() if fact_id not in evicted),
         ),
-        deletes=tuple(
-            Delete(agent, FactId(fact_id), Unchanged(snapshot.by_id[FactId(fact_id)]))
-            for fact_id in sorted(removed)
-        ),
+        deletes=deletions(snapshot.by_id[FactId(fact_id)] for fact_id in sorted(removed)),
         summaries=proposal.summaries if proposal.summaries.sections else None,
     )
     gone = [snapshot.by_id[FactId(fact_id)] for fact_id in sorted(evicted - added.keys())]

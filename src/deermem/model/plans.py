@@ -30,7 +30,7 @@ def facts_over_cap(facts: Iterable[Fact], max_facts: int) -> tuple[Fact, ...]:
 
 def trim(snapshot: Snapshot, max_facts: int) -> ChangeSet:
     """Deletes what the cap evicts."""
-    return ChangeSet(deletes=_deletions(facts_over_cap(snapshot.facts, max_facts)))
+    return ChangeSet(deletes=deletions(facts_over_cap(snapshot.facts, max_facts)))
 
 
 def with_evictions(
@@ -41,11 +41,11 @@ def with_evictions(
     A memory that held more than its cap, since another program or another setting filled it, loses more
     than comes. Who adds one fact does not expect that, so it can be taken back.
     """
-    deletes = _deletions(evicted)
+    evictions = deletions(evicted)
     return replace(
         changes,
-        deletes=(*changes.deletes, *deletes),
-        evicts=tuple(delete.key for delete in deletes),
+        deletes=(*changes.deletes, *evictions),
+        evicts=tuple(delete.key for delete in evictions),
         keeps=TRIM if len(snapshot.facts) > max_facts else changes.keeps,
     )
 
@@ -101,7 +101,7 @@ def consolidate(snapshot: Snapshot, fact_ids: Iterable[FactId], draft: FactDraft
     )
     return ChangeSet(
         upserts=(upsert,),
-        deletes=_deletions(fact for fact in replaced if fact is not kept),
+        deletes=deletions(fact for fact in replaced if fact is not kept),
     )
 
 
@@ -114,11 +114,12 @@ def replace_all(snapshot: Snapshot, drafts: Iterable[FactDraft], summaries: Summ
     kept = {upsert.draft.id for upsert in upserts}
     return ChangeSet(
         upserts=upserts,
-        deletes=_deletions(fact for fact in snapshot.facts if fact.id not in kept),
+        deletes=deletions(fact for fact in snapshot.facts if fact.id not in kept),
         summaries=SummaryPatch.replace_all(summaries),
         keeps="import",
     )
 
 
-def _deletions(facts: Iterable[Fact]) -> tuple[Delete, ...]:
+def deletions(facts: Iterable[Fact]) -> tuple[Delete, ...]:
+    """Returns what deletes facts, each as it was seen."""
     return tuple(Delete(fact.scope.agent, fact.id, Unchanged(fact)) for fact in facts)

@@ -174,15 +174,22 @@ class SnapshotCache:
             entry = self.find(scope)
             return entry if entry is not None and entry.is_valid_for(image) else None
 
-    def hit(self, scope: Scope, image: ManifestImage) -> Snapshot | None:
-        """Returns the cached snapshot if it shows this state of `memory.json`."""
+    def current(self, scope: Scope, image: ManifestImage) -> Snapshot | None:
+        """Returns the cached snapshot if it shows this state of `memory.json`; nothing is no miss yet."""
         with self._mutex:
-            entry = self.find(scope)
-            if entry is None or not entry.is_valid_for(image):
-                self.misses += 1
+            entry = self.peek(scope, image)
+            if entry is None:
                 return None
             self.hits += 1
             return _shown_as(scope, entry)
+
+    def hit(self, scope: Scope, image: ManifestImage) -> Snapshot | None:
+        """Returns the cached snapshot if it shows this state of `memory.json`."""
+        with self._mutex:
+            found = self.current(scope, image)
+            if found is None:
+                self.misses += 1
+            return found
 
     def since(self, scope: Scope, revision: int) -> Snapshot | None:
         """Returns the cached snapshot if it shows this revision or a later one."""

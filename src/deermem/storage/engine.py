@@ -107,8 +107,7 @@ class Engine(BucketAccess):
             return None  # a reader says what is wrong, and tries again where that helps
         if data != known.data:
             return None
-        image = known._replace(identity=identity)
-        return self.cache.hit(scope, image) if self.cache.peek(scope, image) is not None else None
+        return self.cache.current(scope, known._replace(identity=identity))
 
     def _read_under_lock(self, user: UserId, work: Callable[[View], T]) -> T:
         try:

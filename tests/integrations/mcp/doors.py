@@ -26,6 +26,7 @@ from deermem.asgi.listener import listener_on, url_of
 from deermem.gateway.settings import GatewaySettings
 from deermem.integrations.mcp import Identity, NotLetIn, create_server, scope_of_caller
 from deermem.integrations.mcp.http import PATH, create_app, server_of
+from tests.gateway_auth.signing import AUDIENCE, ISSUER, jwk, key_set
 from tests.support.threads import in_thread
 
 T = TypeVar("T")
@@ -49,6 +50,19 @@ def environment(root: Path) -> dict[str, str]:
         **{name: value for name, value in os.environ.items() if not name.startswith("DEERMEM_")},
         "DEERMEM_DATA_DIR": str(root),
         "DEERMEM_USER_ID": "alice",
+    }
+
+
+def signed_variables(folder: Path) -> dict[str, str]:
+    """Returns what lets a server take signed tokens, whose keys are put into a folder."""
+    keys = folder / "jwks.json"
+    keys.touch(mode=0o600)
+    keys.write_bytes(key_set(jwk("oct-1")))
+    return {
+        "DEERMEM_AUTH_MODE": "jwt",
+        "DEERMEM_AUTH_ISSUER": ISSUER,
+        "DEERMEM_AUTH_AUDIENCE": AUDIENCE,
+        "DEERMEM_AUTH_JWKS_FILE": str(keys),
     }
 
 

@@ -21,8 +21,16 @@ from mcp.shared.exceptions import MCPError
 
 from deermem import DeerMem
 from deermem.model.identity import Scope
-from tests.gateway_auth.signing import AUDIENCE, ISSUER, jwk, key_set, signed
-from tests.integrations.mcp.doors import PATIENCE, Door, answer, command, environment, run
+from tests.gateway_auth.signing import signed
+from tests.integrations.mcp.doors import (
+    PATIENCE,
+    Door,
+    answer,
+    command,
+    environment,
+    run,
+    signed_variables,
+)
 from tests.integrations.mcp.test_http import OPENING, Raw, message
 
 
@@ -144,16 +152,7 @@ def test_tokens_open_the_memory_of_their_user_until_they_are_revoked(root: Path)
 
 
 def test_signed_tokens_open_the_memory_of_their_subject_until_they_expire(root: Path, tmp_path: Path) -> None:
-    keys = tmp_path / "jwks.json"
-    keys.touch(mode=0o600)
-    keys.write_bytes(key_set(jwk("oct-1")))
-    variables = {
-        "DEERMEM_AUTH_MODE": "jwt",
-        "DEERMEM_AUTH_ISSUER": ISSUER,
-        "DEERMEM_AUTH_AUDIENCE": AUDIENCE,
-        "DEERMEM_AUTH_JWKS_FILE": str(keys),
-    }
-    with served(root, **variables) as server:
+    with served(root, **signed_variables(tmp_path)) as server:
         good = signed("oct-1", "HS512")
         assert user_over(server.door, authorization=f"Bearer {good}") == "alice@example.com"
         twin = signed("oct-1", "HS512", sub="alice@example.com", exp=int(time.time()) + 50)

@@ -15,8 +15,8 @@ import pytest
 
 from deermem import DeerMem
 from deermem.integrations.mcp.sessions import MOST_SESSIONS
-from tests.gateway_auth.signing import AUDIENCE, ISSUER, jwk, key_set, signed
-from tests.integrations.mcp.doors import USER_HEADER, Door
+from tests.gateway_auth.signing import signed
+from tests.integrations.mcp.doors import USER_HEADER, Door, signed_variables
 from tests.integrations.mcp.test_command import Served, deermem, served
 from tests.integrations.mcp.test_http import OPENING, VERSION, Raw, hostile, message
 
@@ -40,17 +40,7 @@ def test_credentials_are_looked_at_before_the_method_the_path_and_the_session(ro
 
 
 def test_signed_credentials_that_are_over_open_nothing(root: Path, tmp_path: Path) -> None:
-    keys = tmp_path / "jwks.json"
-    keys.touch(mode=0o600)
-    keys.write_bytes(key_set(jwk("oct-1")))
-    variables = {
-        "DEERMEM_AUTH_MODE": "jwt",
-        "DEERMEM_AUTH_ISSUER": ISSUER,
-        "DEERMEM_AUTH_AUDIENCE": AUDIENCE,
-        "DEERMEM_AUTH_JWKS_FILE": str(keys),
-        "DEERMEM_AUTH_LEEWAY": "0",
-    }
-    with served(root, **variables) as server:
+    with served(root, **signed_variables(tmp_path), DEERMEM_AUTH_LEEWAY="0") as server:
         session = Raw(server.url, authorization=f"Bearer {signed('oct-1', 'HS512')}").session()
         over = signed("oct-1", "HS512", exp=int(time.time()) - 1)
         early = signed("oct-1", "HS512", nbf=int(time.time()) + 60)
